@@ -34,6 +34,8 @@ VARIABLES: Mapping[str, str] = {
 }
 """Variable -> name of the agent that sets it for its commands; several agents share the last one."""
 TRUST = "trust"
+NO_NAME = "no NAME"
+"""The use of a command without its first word."""
 
 
 class Does(Enum):
@@ -55,8 +57,8 @@ class Command(NamedTuple):
     line: str
     """The line in the help."""
     does: Does | Mapping[str, Does]
-    """The same for every use, or by use: an option (`--apply`) or the first word (`list`; '' for any). The first use
-    that fits the arguments counts; without one the command CHANGES."""
+    """The same for every use, or by use: an option (`--apply`) or the first word (`list`; '' for any, NO_NAME for
+    none). The first use that fits the arguments counts; without one the command CHANGES."""
     word: str = ""
     """Which of the module's commands, if it has several: it then has `configure(parser, word)` and `EPILOGS`."""
 
@@ -100,6 +102,8 @@ def what_it_does(command: Command, args: argparse.Namespace) -> Does:
 def _fits(use: str, args: argparse.Namespace) -> bool:
     if not use.startswith("--"):
         word = getattr(args, args.first) if args.first else None
+        if use == NO_NAME:
+            return word in (None, [])
         return use in ("", word[0] if isinstance(word, list) and word else word)
     return getattr(args, use.removeprefix("--").replace("-", "_")) not in (None, False, [])
 

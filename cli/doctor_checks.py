@@ -271,13 +271,10 @@ def headers(context: Context) -> Finding:
             faults.append(f"status {status!r} in {path} is none of ours; did you mean {meant}?")
     todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"
     faults = unreadable + faults
-    if not faults and templates:
-        told = f"all can be read; not recalled, since Obsidian is to fill them in: {_first_of(templates, ', ')}"
-        return Finding("headers", "ok", told)
+    told = f"not recalled, since Obsidian is to fill them in: {_first_of(templates, ', ')}" if templates else ""
     if not faults:
-        return Finding("headers", "ok", "all can be read")
-    named = _first_of(faults, "; ")
-    return Finding("headers", "note", named, todo)
+        return Finding("headers", "ok", "; ".join(filter(None, ("all can be read", told))))
+    return Finding("headers", "note", "; ".join(filter(None, (_first_of(faults, "; "), told))), todo)
 
 
 def _first_of(names: Sequence[str], between: str) -> str:

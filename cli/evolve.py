@@ -15,7 +15,7 @@ from ..services.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from .context import Context
-from .output import add_json, home_path, note, print_json
+from .output import add_json, note, print_json, result_path
 from .proposed import report_proposed
 from .save import read_body
 from .show import NAME
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"path": new, "archive": archive, "reason": reason})
     else:
-        print(f"{home_path(new)}\t{home_path(archive)}")
+        print(f"{result_path(new)}\t{result_path(archive)}")
         undo = f"`memory review --undo {shlex.quote(evolved.path)}` takes it back"
         note(f"memory: the first holds now; the second is the old text, archived; {undo}")
     return 0

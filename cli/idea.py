@@ -39,11 +39,11 @@ from .output import (
     add_json,
     counted,
     cut,
-    home_path,
     note,
     print_json,
     print_table,
     report_passed_over,
+    result_path,
     with_home,
 )
 from .proposed import report_proposed
@@ -141,11 +141,11 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
             }
         )
         return 0
-    print(home_path(context.vault / captured.path))
+    print(result_path(context.vault / captured.path))
     if not captured.is_new:
         note(f"memory: you had that idea before; it is seen {captured.occurrences} times now")
     if captured.appended:
-        print(f"listed in {home_path(settings.ideas_path)}")
+        print(f"listed in {result_path(settings.ideas_path)}")
     return 0
 
 
@@ -187,7 +187,7 @@ def _show(slug: str, args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files})
     else:
-        print(f"{home_path(context.vault / entry.path)}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
+        print(f"{result_path(context.vault / entry.path)}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
     return 0
 
 
@@ -260,7 +260,7 @@ def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"promoted": True, "slug": done.slug, "path": done.path, "ideas_annotation": done.annotation})
     else:
-        print(f"{home_path(context.vault / done.path)}\n{_ANNOTATION[done.annotation]}")
+        print(f"{result_path(context.vault / done.path)}\n{_ANNOTATION[done.annotation]}")
     return 0
 
 

@@ -15,7 +15,7 @@ from ..vault.entry import INCIDENT
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
-from .output import add_json, counted, home_path, in_line, note, print_json
+from .output import add_json, counted, in_line, note, print_json, result_path
 from .proposed import report_proposed
 from .save import read_body
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(asdict(noted))
     else:
-        print(home_path(context.vault / noted.path))
+        print(result_path(context.vault / noted.path))
         if not noted.is_new:
             note(f"memory: known: seen {noted.occurrences} times now")
     return 0

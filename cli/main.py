@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..runtime.errors import MemoryVaultError, UsageError
-from .agent_rights import Command, Does, require_allowed
+from .agent_rights import NO_NAME, Command, Does, require_allowed
 from .arguments import CommandParser, OneLineParser
 from .context import Context
 from .output import home_path
@@ -45,7 +45,9 @@ COMMANDS: dict[str, Command] = {
         "take back what MemoryVault wrote by itself",
         {"--dry-run": READS},
     ),
-    "always": Command("always", "give an entry to every session at its start, or stop that", CHANGES),
+    "always": Command(
+        "always", "give an entry to every session at its start, or stop that", {NO_NAME: READS, "--off": CHANGES}
+    ),
     "guard": Command("guard", "have a rule stop the agent when it acts, or only remind it", CHANGES),
     "idea": Command(
         "idea",

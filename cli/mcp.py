@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import date
 from functools import cached_property
@@ -26,11 +26,11 @@ from .. import __version__
 from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
 from ..runtime.days import effective_day, parse_local_day
-from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.errors import EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import composed
 from ..runtime.paths import is_text
-from ..runtime.safe_text import safe_line, safe_lines
+from ..runtime.safe_text import MARK, safe_line, safe_note
 from ..runtime.settings import Settings
 from ..services.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from ..services.journal import Journal
@@ -209,11 +209,11 @@ class _Tools:
             {
                 "path": safe_line(str(hit["path"])),
                 "title": safe_line(str(hit["title"])),
-                "kind": safe_line(str(hit["kind"])),
+                "kind": hit["kind"] and safe_line(str(hit["kind"])),
                 "project": hit["project"] and safe_line(str(hit["project"])),
                 "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
                 "score": round(float(hit["score"]), 3),
-                "text": _cut(safe_lines(str(hit["excerpt"]), ""), EXCERPT_CHARACTERS),
+                "text": _cut(safe_note(str(hit["excerpt"])).strip(), EXCERPT_CHARACTERS),
             }
             for hit in answer.hits
         ]
@@ -282,8 +282,8 @@ class _Tools:
             {
                 "slug": topic.slug,
                 "type": topic.type,
-                "description": safe_line(topic.description),
-                "day": topic.updated,
+                "description": safe_note(topic.description),
+                "day": safe_line(topic.updated),
             }
             for topic in self._topics.all()
             if tag in (None, topic.type) and (updated_since is None or topic.updated >= updated_since)
@@ -295,7 +295,7 @@ class _Tools:
         """Read one entry whole."""
         with _tool_errors():
             entry = self._entry(path)
-        whole = safe_lines(entry.body, "")
+        whole = safe_note(entry.body)
         text = _cut(whole, RESULT_CHARACTERS)
         return {"path": safe_line(entry.path), "title": safe_line(entry.title), "text": text, "cut": text != whole}
 
@@ -325,7 +325,13 @@ class _Tools:
     ) -> Result:
         """Propose a new text in the place of an entry. The old one holds until the user approves."""
 
-        return self._proposed(lambda: self._proposals.propose_evolved(self._entry(entry).path, text, reason))
+        def propose() -> ProposalOutcome:
+            old = self._entry(entry)
+            return self._proposals.propose_evolved(
+                old.path, _as_in_the_file(text, old.body, "the user can edit it"), reason
+            )
+
+        return self._proposed(propose)
 
     def idea(
         self,
@@ -343,17 +349,17 @@ class _Tools:
         with _tool_errors():
             topic = self._topics.read(slug)
             links = self._topics.links(topic)
-        whole = safe_lines(topic.body, "")
+        whole = safe_note(topic.body)
         text = _cut(whole, RESULT_CHARACTERS)
         return {
             **_topic_head(topic),
             "name": safe_line(topic.name),
             "type": topic.type,
-            "description": safe_line(topic.description),
-            "day": topic.updated,
+            "description": safe_note(topic.description),
+            "day": safe_line(topic.updated),
             "text": text,
             "cut": text != whole,
-            "links": dict(links),
+            "links": {safe_line(target): exists for target, exists in links.items()},
         }
 
     def write_topic(
@@ -379,6 +385,10 @@ class _Tools:
         if append and replace is not None:
             raise ToolError("use append or replace, not both")
         with _tool_errors():
+            with suppress(EntryNotFound):
+                old, or_else = self._topics.read(slug), "use append, or let the user edit it"
+                text = text if append else _as_in_the_file(text, old.body, or_else)
+                description = description and _as_in_the_file(description, old.description, or_else)
             topic = self._topics.write(slug, text, type_=type, description=description, replace=replace, append=append)
             request_indexing(self._context.settings)
         return _topic_head(topic)
@@ -386,7 +396,7 @@ class _Tools:
     def resource(self, path: str) -> str:
         """The markdown of one entry."""
         try:
-            return _cut(safe_lines(self._entry(path).body, ""), RESULT_CHARACTERS)
+            return _cut(safe_note(self._entry(path).body), RESULT_CHARACTERS)
         except MemoryVaultError as error:
             raise ResourceNotFoundError(_cut(str(error), ERROR_CHARACTERS)) from error
 
@@ -432,6 +442,26 @@ def _tool_errors() -> Iterator[None]:
         yield
     except MemoryVaultError as error:
         raise ToolError(_cut(str(error), ERROR_CHARACTERS)) from error
+
+
+def _as_in_the_file(text: str, body: str, or_else: str) -> str:
+    """Return a text that may repeat what was shown of `body`, with "<" again for each MARK that was shown for one.
+
+    Raises UsageError if it repeats a line that cannot be restored, or if the end of `body` was not shown.
+    """
+    shown = safe_note(body)
+    if shown == body and len(shown) <= RESULT_CHARACTERS:
+        return text
+    if MARK not in body:  # Else a MARK may be its own.
+        text, shown = text.replace(MARK, "<"), shown.replace(MARK, "<")
+    lost = {line.strip() for line, own in zip(shown.split("\n"), body.split("\n"), strict=True) if line != own}
+    repeats = lost and (MARK in text or not lost.isdisjoint(line.strip() for line in text.split("\n")))
+    if repeats or len(shown) > RESULT_CHARACTERS:
+        raise UsageError(
+            "what you read is not as it is in the file (cut, without invisible characters, or with other signs for "
+            f"tags), so it can't be put in its place: {or_else}; nothing was written"
+        )
+    return text
 
 
 def _topic_head(topic: Topic) -> Result:

@@ -58,6 +58,11 @@ def home_path(path: str | os.PathLike[str]) -> str:
     return "~" + named[len(home.rstrip("/")) :] if inside else named
 
 
+def result_path(path: str | os.PathLike[str]) -> str:
+    """Return a path that a command prints as its result: as by `home_path` at a terminal, in full for a pipe."""
+    return home_path(path) if sys.stdout.isatty() else os.fspath(path)
+
+
 def with_home(text: str) -> str:
     """Return a sentence with `~` for the home folder in each path that begins a word.
 

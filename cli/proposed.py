@@ -6,7 +6,7 @@ from ..runtime.errors import EntryInvalid
 from ..services.agent_proposals import ProposalOutcome
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
-from .output import home_path, note, print_json
+from .output import note, print_json, result_path
 
 
 def report_proposed(
@@ -21,7 +21,7 @@ def report_proposed(
     if as_json:
         print_json({"verdict": proposed.verdict, "path": where})
     else:
-        print(home_path(where))
+        print(result_path(where))
     if proposed.verdict == "waits for review":
         note(f"memory: run by {context.agent}, so it is a proposal: it waits for the user (`memory review`)")
     else:

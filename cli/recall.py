@@ -58,7 +58,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only entries of this group, in every project without --project")
     parser.add_argument(
         "--project",
-        help="entries of this project and of none (default: the current folder's; without an answer, every project)",
+        help="entries of this project and of none (default: the current folder's; then, for a person's question, of "
+        "every project, but not with --json or a filter)",
     )
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")

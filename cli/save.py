@@ -23,7 +23,7 @@ from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import meant_kind, report_meant
-from .output import add_json, home_path, note, print_json
+from .output import add_json, note, print_json, result_path
 from .proposed import report_proposed
 
 EPILOG = """example:
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json({"path": where, "slug": entry.slug, "kind": entry.kind, "like": [one.path for one in like]})
     else:
-        print(home_path(where))
+        print(result_path(where))
     for one in like:
         status = "" if one.effective_status == ACTIVE else f" ({one.effective_status})"
         note(f"memory: saved beside one that says nearly the same: {one.path}{status}")

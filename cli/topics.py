@@ -19,11 +19,11 @@ from .output import (
     add_json,
     counted,
     cut,
-    home_path,
     note,
     print_json,
     print_table,
     report_passed_over,
+    result_path,
 )
 from .save import read_body
 
@@ -118,7 +118,7 @@ def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     if args.json:
         print_json(asdict(topic))
     else:
-        print(home_path(context.vault / topic.path))
+        print(result_path(context.vault / topic.path))
     if too_long := topics.over_the_limit():
         note(f"memory: {too_long}")
     if context.settings.memory.disable_auto_memory:

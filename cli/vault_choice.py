@@ -21,7 +21,12 @@ VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
 OBSIDIAN_LIST = "obsidian/obsidian.json"
 """Obsidian's own list of its vaults, in the folder of settings."""
-FLATPAK_CONFIG = ".var/app/md.obsidian.Obsidian/config"
+OTHER_CONFIGS = (
+    ".var/app/md.obsidian.Obsidian/config",
+    "snap/obsidian/current/.config",
+    "Library/Application Support",
+)
+"""Where Flatpak, Snap and macOS have the folder of settings, in the home folder."""
 LOST_AND_FOUND = "lost+found"
 """In the root of an otherwise empty disk."""
 OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST, SOURCES_NOTE)
@@ -80,7 +85,7 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
     except OSError:
         return folder, None
     others = {name for name in held if not name.startswith(".") or name == OBSIDIAN_FOLDER}
-    if folder.name == VAULT_NAME or not others or any((folder / name).exists() for name in OF_A_VAULT):
+    if _is_vault(folder) or not others:
         return folder, None
     return (
         folder / VAULT_NAME,
@@ -88,25 +93,32 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
     )
 
 
+def _is_vault(folder: Path) -> bool:
+    return folder.name == VAULT_NAME or any(os.path.exists(folder / name) for name in OF_A_VAULT)
+
+
 def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | None]:
-    """Choose MemoryVault/ in the only Obsidian vault of this machine, or in the only one that has such a folder.
+    """Choose MemoryVault/ in the only Obsidian vault of this machine, or in the only one that has such a folder. An
+    Obsidian vault that is a memory vault already is taken itself.
 
     Otherwise choose ~/Obsidian/MemoryVault. Return the folder, and a notice if there were several Obsidian vaults.
     `ask`: let the user choose among several. Raises Interrupted.
     """
     home = Path(context.env.get("HOME") or Path.home())
+    default = home / "Obsidian" / VAULT_NAME
     found = sorted(set(_obsidian_vaults(home, context.env)))
-    if len(found) < 2:
-        return (found[0] if found else home / "Obsidian") / VAULT_NAME, None
-    used = [folder for folder in found if os.path.isdir(folder / VAULT_NAME)]
+    places = [*dict.fromkeys(folder if _is_vault(folder) else folder / VAULT_NAME for folder in found)]
+    if len(places) < 2:
+        return (places[0] if places else default), None
+    used = [place for place in places if os.path.isdir(place)]
     if ask and len(used) != 1:
-        places = [*(folder / VAULT_NAME for folder in found), home / "Obsidian" / VAULT_NAME]
-        listed = "".join(f"  {number}  {home_path(place)}\n" for number, place in enumerate(places, 1))
+        offered = [*dict.fromkeys((*places, default))]
+        listed = "".join(f"  {number}  {home_path(place)}\n" for number, place in enumerate(offered, 1))
         question = f"memory: there are {len(found)} Obsidian vaults. Where is the memory to go?\n{listed}Which? [1] "
-        return places[read_choice(question, len(places)) - 1], None
-    taken = (used[0] if len(used) == 1 else home / "Obsidian") / VAULT_NAME
+        return offered[read_choice(question, len(offered)) - 1], None
+    taken = used[0] if len(used) == 1 else default
     named = ", ".join(map(home_path, found))
-    another = next(folder for folder in found if folder != taken.parent) / VAULT_NAME
+    another = next(place for place in places if place != taken)
     return taken, (
         f"there are {len(found)} Obsidian vaults ({named}): the memory goes into {home_path(taken)}; "
         f"to choose another: memory init --vault {shlex.quote(str(another))}"
@@ -116,11 +128,11 @@ def choose_vault(context: Context, *, ask: bool = False) -> tuple[Path, str | No
 def _obsidian_vaults(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
     """The vaults that Obsidian itself lists, wherever they are, and those of the usual places."""
     config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
-    for listed in (config / OBSIDIAN_LIST, home / FLATPAK_CONFIG / OBSIDIAN_LIST):
-        with suppress(
-            OSError, ValueError, AttributeError, TypeError, KeyError
-        ):  # Missing, or not as Obsidian writes it.
-            named = [Path(one["path"]) for one in json.loads(listed.read_bytes())["vaults"].values()]
+    for settings in (config, *(home / other for other in OTHER_CONFIGS)):
+        # Missing, or not as Obsidian writes it.
+        with suppress(OSError, ValueError, AttributeError, TypeError, KeyError):
+            known = json.loads((settings / OBSIDIAN_LIST).read_bytes())["vaults"]
+            named = [Path(one["path"]) for one in known.values()]
             yield from (folder for folder in named if os.path.isdir(folder / OBSIDIAN_FOLDER))
     for place in (home, home / "Documents"):
         with suppress(OSError):  # Missing, or not ours to read.

@@ -28,6 +28,17 @@ _JOINERS = "\u200c\u200d"
 _LESS_THAN = "<\uff1c\ufe64"
 _NO_TAG = frozenset(" =-<>~+0123456789")
 """What follows a "<" that is a comparison, an arrow or a heart."""
+_NAME_END = r"(?![\w.:-])"
+_STRUCTURE = (
+    rf"[{_LESS_THAN}](?=\s*/"  # any closing tag
+    r"|[|\uff5c](?!\s)[^|\uff5c\n]{1,80}[|\uff5c]"
+    r"|\s+[a-z_][\w.:-]*\s*>"
+    rf"|(?:system|human|user|assistant|developer|tool|invoke|parameter|thinking|instructions){_NAME_END}"
+    rf"|[a-z][a-z0-9.]*(?:[-_]|:(?=[a-z]))[\w.:-]*(?<![:.]){_NAME_END}(?!@))"
+)
+"""A "<" at which a host or a model may see a tag of its own: their names have several words, but for these."""
+MARK = "\u2039"
+"""Stands in place of such a "<"."""
 _FENCES = (("```", "'''"), ("~~~", "~~"))
 
 
@@ -41,6 +52,20 @@ def safe_lines(text: str, margin: str = INDENT) -> str:
     return "\n".join(margin + line if line else "" for line in _lines(text)).strip("\n")
 
 
+def safe_note(text: str) -> str:
+    """Return `text` for the result of a tool, which has a frame of its own: without invisible characters, and with MARK
+    for the "<" of a tag that a host or a model may take for its own. Its markdown and its line ends stay.
+    """
+    import re  # hooks do without
+
+    shown = "\n".join(
+        "\t".join(_visible(part, keeps_spaces=True) for part in line.removesuffix("\r").split("\t"))
+        + ("\r" if line.endswith("\r") else "")
+        for line in text.split("\n")
+    )
+    return re.sub(_STRUCTURE, MARK, shown, flags=re.IGNORECASE)
+
+
 def _lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         shown = _visible(line.expandtabs(4)).rstrip()
@@ -48,8 +73,9 @@ def _lines(text: str) -> Iterator[str]:
         yield shown[: len(shown) - len(own)] + _without_marks(own)
 
 
-def _visible(line: str) -> str:
-    """Return a line without invisible characters, each blank one a space."""
+def _visible(line: str, *, keeps_spaces: bool = False) -> str:
+    """Return a line without invisible characters, each blank one a space; with `keeps_spaces`, wide and narrow spaces
+    stay."""
     line = line.translate(_BLANK)
     if line.isprintable() and not any(selector in line for selector in _SELECTORS):
         return line
@@ -62,7 +88,8 @@ def _visible(line: str) -> str:
         elif character in _SELECTORS:
             keeps = bool(kept) and (_is_joined(kept[-1]) or kept[-1] in "0123456789#*") and kept[-1] not in _SELECTORS
         elif character.isspace():
-            character, keeps = " ", True
+            is_kept = keeps_spaces and character > "\x85" and character not in "\u2028\u2029"
+            character, keeps = character if is_kept else " ", True
         else:
             keeps = character.isprintable()
         if keeps:
@@ -80,7 +107,7 @@ def _without_marks(line: str) -> str:
     for sign in _LESS_THAN:
         if sign in line:
             first, *rest = line.split(sign)
-            line = first + "".join(("\u2039" if _opens_tag(part) else sign) + part for part in rest)
+            line = first + "".join((MARK if _opens_tag(part) else sign) + part for part in rest)
     for fence, harmless in _FENCES:
         while fence in line:
             line = line.replace(fence, harmless)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
 from ..pipelines.review import former_path
@@ -19,8 +20,8 @@ MOST_NAMED = 8
 
 
 def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:
-    """Find the entry at a path (relative, absolute, without .md), or with this slug or title, or the superseded entry
-    that had this path or slug.
+    """Find the entry at a path (relative, absolute, after `~/`, without .md), or with this slug or title, or the
+    superseded entry that had this path or slug.
 
     With `living_first`, an active entry precedes others of its name. Raises EntryNotFound, EntryInvalid (the only match
     cannot be read), PathRefused, and UsageError, listing the matches, if there are several.
@@ -134,7 +135,8 @@ def _not_found(name: str) -> EntryNotFound:
 
 
 def _relative(store: VaultStore, name: str) -> str:
+    named = os.path.expanduser(name) if name.startswith("~/") else name
     for root in (str(store.vault), str(store.vault.resolve())):
-        if name.startswith(root.rstrip("/") + "/"):
-            return name[len(root.rstrip("/")) + 1 :]
+        if named.startswith(root.rstrip("/") + "/"):
+            return named[len(root.rstrip("/")) + 1 :]
     return name

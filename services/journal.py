@@ -53,7 +53,6 @@ Actor = Literal[
     "triage",
     "adaptation",
     "review",
-    "evolve",
     "idea",
     "undo",
     "agent",

@@ -356,7 +356,55 @@ def test_one_obsidian_vault_or_none_needs_no_notice(tmp_path: Path) -> None:
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
 
 
-@pytest.mark.parametrize("listed_in", [".config", ".var/app/md.obsidian.Obsidian/config"])
+def listed_by_obsidian(home: Path, *vaults: Path, listed_in: str = ".config") -> None:
+    """Obsidian's own list, with these vaults, which are there."""
+    for vault in vaults:
+        (vault / ".obsidian").mkdir(parents=True, exist_ok=True)
+    (home / listed_in / "obsidian").mkdir(parents=True)
+    known = {str(number): {"path": str(vault)} for number, vault in enumerate(vaults)}
+    (home / listed_in / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": known}))
+
+
+def test_a_memory_that_is_opened_in_obsidian_gets_no_other_inside(tmp_path: Path) -> None:
+    own = tmp_path / "Obsidian" / VAULT_NAME
+    listed_by_obsidian(tmp_path, own)
+    context = Context({"HOME": str(tmp_path)})
+    assert choose_vault(context) == (own, None)
+    (own / VAULT_NAME).mkdir()
+    assert choose_vault(context) == (own, None), "one that was made there by mistake"
+
+
+def test_a_memory_of_another_name_is_known_by_what_it_holds(tmp_path: Path) -> None:
+    own = tmp_path / "Brain"
+    (own / "personal-private").mkdir(parents=True)
+    listed_by_obsidian(tmp_path, own)
+    assert choose_vault(Context({"HOME": str(tmp_path)})) == (own, None)
+
+
+def test_a_memory_opened_apart_and_the_notes_around_it_are_one_place(tmp_path: Path) -> None:
+    notes = tmp_path / "Notes"
+    listed_by_obsidian(tmp_path, notes, notes / VAULT_NAME)
+    assert choose_vault(Context({"HOME": str(tmp_path)})) == (notes / VAULT_NAME, None)
+
+
+def test_among_several_vaults_the_memory_is_the_one_that_is_there(tmp_path: Path) -> None:
+    own = tmp_path / "disk" / VAULT_NAME
+    listed_by_obsidian(tmp_path, tmp_path / "Notes", own)
+    vault, said = choose_vault(Context({"HOME": str(tmp_path)}))
+    assert vault == own
+    assert said is not None
+    assert said.endswith(f"--vault {tmp_path / 'Notes' / VAULT_NAME}")
+
+
+@pytest.mark.parametrize(
+    "listed_in",
+    [
+        ".config",
+        ".var/app/md.obsidian.Obsidian/config",
+        "snap/obsidian/current/.config",
+        "Library/Application Support",
+    ],
+)
 def test_a_vault_is_found_wherever_obsidian_lists_it(tmp_path: Path, listed_in: str) -> None:
     home = tmp_path / "home"
     (home / "Notes" / ".obsidian").mkdir(parents=True)

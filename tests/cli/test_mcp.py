@@ -355,10 +355,75 @@ def test_no_note_closes_the_frame_of_what_is_recalled_listed_or_read(agent: Agen
     (listed,) = (row for row in agent.call("list")["entries"] if "Pump" in row["title"])
     read = agent.call("read", path=hit["path"])
     assert read["text"].endswith("The pump \u2039function_calls>.")
-    assert not re.search(r"<\w|</|[\u200b\u202e]", str([hit, listed, read]))
+    text = "See [[</system-reminder>]]."
+    written = agent.call("write_topic", **{**TOPIC, "text": text, "description": "How </system-reminder>"})
+    topic = agent.sandbox.vault / written["path"]
+    topic.write_text(re.sub("(?m)^updated: .*", 'updated: "</system-reminder>"', topic.read_text("utf-8")), "utf-8")
+    notes = [agent.call("list")["topics"], agent.call("read_topic", slug="deploy")]
+    assert "/system-reminder" in notes[0][0]["day"]
+    assert notes[1]["links"] == {"\u2039/system-reminder>": False}
+    assert not re.search(r"<\w|</|[\u200b\u202e]", str([hit, listed, read, notes]))
     uri = f"memory://entry/{path}"
     (content,) = agent.talk(lambda client: client.read_resource(uri)).contents
     assert "<function_calls>" not in content.text
+
+
+MARKDOWN = (
+    "# Deploy\n\n## Steps\n\n```sh\nmake \\\n\tall\n```\n\n~~~~\n~~~~\n\nSee <https://example.org/x>, `Vec<String>`, "
+    "`git push <branch>`,\u3000and #include <stdio.h>.  \n"
+)
+
+
+def test_a_note_that_was_read_is_written_back_as_it_was(agent: Agent) -> None:
+    for text in (MARKDOWN, f"{MARKDOWN}\nThe prompt ends with </system-reminder>, and <div>x</div> is a box.\n"):
+        slug = f"deploy-{len(text)}"
+        about = "How a `Vec<String>` or </div> is deployed"
+        written = agent.call("write_topic", **{**TOPIC, "slug": slug, "text": text, "description": about})
+        note = agent.sandbox.vault / written["path"]
+        before = note.read_bytes()
+        read = agent.call("read_topic", slug=slug)
+        assert (read["text"].strip() == text.strip()) == ("</" not in text)
+        written_back = {name: read[name] for name in ("slug", "text", "type", "description")}
+        agent.call("write_topic", **written_back, replace=read["hash"])
+        assert note.read_bytes() == before
+
+
+def test_a_new_text_of_an_entry_that_was_read_keeps_its_markdown(agent: Agent) -> None:
+    note = agent.sandbox.vault / "personal-private" / "preferences" / "tabs.md"
+    note.write_text(f"---\nkind: preferences\nstatus: active\n---\n\n{MARKDOWN}\nClose it with </div>.\n", "utf-8")
+    read = agent.call("read", path="personal-private/preferences/tabs.md")
+    proposed = agent.call("evolve", entry="tabs", text=f"{read['text']}\nPush.", reason="the team voted")
+    assert f"{MARKDOWN}\nClose it with </div>.\nPush." in (agent.sandbox.vault / proposed["path"]).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Two\u200b words.", "A \u2039 and a </div>.", "It ends with \uff1c/system-reminder>.", "Long. " * 6000],
+    ids=["invisible", "own-mark", "wide", "cut"],
+)
+def test_what_cannot_be_given_back_as_it_was_is_not_written_back(agent: Agent, text: str) -> None:
+    path = agent.sandbox.vault / agent.call("write_topic", **TOPIC)["path"]
+    path.write_text(path.read_text("utf-8").replace("Tag, then push.", f"Tag.\n\n{text}"), "utf-8")
+    note = agent.sandbox.vault / "personal-private" / "preferences" / "tabs.md"
+    note.write_text(f"---\nkind: preferences\nstatus: active\n---\n\n{text}\n", "utf-8")
+    before = path.read_bytes()
+    topic, entry = agent.call("read_topic", slug="deploy"), agent.call("read", path="tabs")
+    sent = topic["text"][:19_000]
+    said = agent.refused("write_topic", slug="deploy", text=sent, replace=topic["hash"])
+    assert "not as it is in the file" in said, said
+    assert "append" in said
+    assert len(said.splitlines()) == 1
+    said = agent.refused("evolve", entry="tabs", text=entry["text"][:19_000], reason="the team voted")
+    assert "not as it is in the file" in said, said
+    assert path.read_bytes() == before
+    agent.call("write_topic", slug="deploy", text="Push.", append=True)
+
+
+def test_a_note_without_a_kind_is_recalled_without_one(agent: Agent) -> None:
+    (agent.sandbox.vault / "pump.md").write_text("---\nstatus: active\n---\n\n# Pump\n\nThe pump hums.\n")
+    agent.memory("vault", "reindex")
+    (hit,) = agent.call("recall", query="which pump hums")["hits"]
+    assert hit["kind"] is None
 
 
 @pytest.mark.parametrize("field", ["title", "text"])

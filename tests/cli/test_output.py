@@ -26,24 +26,40 @@ def test_a_path_in_the_home_folder_begins_with_a_tilde_unless_it_is_in_quotes(
     assert with_home(said) == shown
 
 
-def test_text_for_people_names_the_home_folder_by_a_tilde_and_json_in_full(
+def test_a_terminal_is_told_the_home_folder_by_a_tilde_and_a_pipe_in_full(
     vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOME", str(vault.parent))
-    for line in (
-        ["save", "preferences", "tabs", "--body", "Always use tabs."],
-        ["evolve", "tabs", "Always use spaces.", "agreed"],
-        ["idea", "A bot that waters the plants"],
-        ["idea", "show", "bot-that-waters-the-plants"],
-        ["config", "show"],
-        ["vault", "incident", "add", "--body", "uv fails behind the proxy"],
-    ):
-        assert main(line) == 0
-        told = "".join(capsys.readouterr())
-        assert f"~/{vault.name}/" in told or "~/Ideas.md" in told or line[0] == "config"
-        assert str(vault.parent) not in told
+    for at_terminal, way in ((True, "seen"), (False, "piped")):
+        monkeypatch.setattr("sys.stdout.isatty", lambda at=at_terminal: at)
+        for line in (
+            ["save", "preferences", f"tabs-{way}", "--body", f"Always use tabs: {way}."],
+            ["evolve", f"tabs-{way}", f"Always use spaces: {way}.", "agreed"],
+            ["idea", f"A bot that waters the plants {way}"],
+            ["idea", "show", f"bot-that-waters-the-plants-{way}"],
+            ["vault", "incident", "add", "--body", f"uv fails behind the proxy {way}"],
+            ["vault", "topics", "write", f"deploy-{way}", "--project", "shop", "--type", "project",
+             "--description", "How", "--body", "Tag, then push."],
+        ):  # fmt: skip
+            assert main(line) == 0
+            told = capsys.readouterr()
+            assert (f"~/{vault.name}/" in told.out) == at_terminal, told
+            assert (str(vault) in told.out) != at_terminal, told
+            assert str(vault) not in told.err
     assert main(["save", "preferences", "short", "--body", "Keep answers short.", "--json"]) == 0
     assert str(vault) in capsys.readouterr().out
+
+
+def test_an_entry_is_named_by_the_path_that_was_printed(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(vault.parent))
+    assert main(["save", "preferences", "tabs", "--body", "Always use tabs."]) == 0
+    path = f"~/{vault.name}/personal-private/preferences/tabs.md"
+    assert main(["show", path]) == 0
+    assert main(["evolve", path, "Always use spaces.", "agreed"]) == 0
+    assert main(["show", f"~/{vault.name}/personal-private/preferences/none.md"]) == 1
+    assert "there is no entry" in capsys.readouterr().err
 
 
 def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -294,9 +294,9 @@ def test_a_change_of_a_file_that_is_another_now_changes_nothing(bed: Bed) -> Non
     before = bed.files()
     changes = [Change("personal-private/fix/new.md", None, Scrubbed("new")), Change(OLD, text, Scrubbed("other"))]
     with pytest.raises(EditConflict):
-        bed.journal.commit(changes, run="r", actor="evolve", what="x")
+        bed.journal.commit(changes, run="r", actor="review", what="x")
     with pytest.raises(EntryExists):
-        bed.journal.commit([Change(OLD, None, Scrubbed("x"))], run="r", actor="evolve", what="x")
+        bed.journal.commit([Change(OLD, None, Scrubbed("x"))], run="r", actor="review", what="x")
     assert bed.files() == before
     assert bed.journal.acts() == []
 

@@ -12,6 +12,7 @@ from memoryvault.hooks.install import actions_installed, install, settings_file_
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.marking import Marked, mark_always, mark_guard
+from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
 
@@ -137,6 +138,26 @@ def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, capsys: 
     assert main(["always"]) == 0
     assert capsys.readouterr().out.splitlines()[1].strip() == TABS
     assert main(["always", "--off"]) == 2
+    (ask.store.vault / "personal-private" / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    assert main(["always"]) == 0
+    assert "personal-private/huge.md" in capsys.readouterr().err
+
+
+def test_an_agent_may_look_at_what_every_session_is_given(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tabs(ask)
+    assert main(["always", "tabs"]) == 0
+    before = ask.files()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert main(["always"]) == 0
+    assert TABS in capsys.readouterr().out
+    assert main(["always", "--off"]) == 2
+    capsys.readouterr()
+    for words in (["--off", "tabs"], ["no NAME"]):
+        assert main(["always", *words]) == 2
+        assert "(an agent may run it with no NAME)" in capsys.readouterr().err
+    assert ask.files() == before
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:

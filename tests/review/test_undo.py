@@ -150,7 +150,7 @@ def test_a_decision_between_two_sessions_stays_decided(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     text = bed.files()[NOTED]
     decided = Scrubbed(text.replace("Always use", "Always and only use"))
-    bed.journal.commit([Change(NOTED, text, decided)], run="evolve:1", actor="evolve", what="evolved")
+    bed.journal.commit([Change(NOTED, text, decided)], run="evolve:1", actor="review", what="evolved")
     bed.remember(said(RULE, "c"))
     undo(bed, Selector(session="c"))
     assert whys(undo(bed, Selector(session="a"))) == {NOTED: Why.DECIDED}

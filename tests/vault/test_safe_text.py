@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memoryvault.runtime.safe_text import safe_line, safe_lines
+from memoryvault.runtime.safe_text import safe_line, safe_lines, safe_note
 from memoryvault.vault.automemory import render_index_block
 from memoryvault.vault.render import (
     ALWAYS_LOAD_HEADER,
@@ -140,3 +140,43 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 def test_code_stays_readable() -> None:
     code = "# Steps\n\n```sh\nmake \\\n\tall\n```\n\n#include <stdio.h>\n    cat <<EOF"
     assert safe_lines(code, "") == "Steps\n\n'''sh\nmake \\\n    all\n'''\n\n#include ‹stdio.h>\n    cat <‹EOF"
+
+
+@given(texts)
+@example("\n".join(ATTACKS))
+def test_of_a_note_that_is_read_nothing_hidden_and_no_tag_of_a_host_passes(text: str) -> None:
+    safe = safe_note(text)
+    assert [c for c in forbidden(safe) if c not in ("\t", "\r")] == []
+    assert not re.search(r"[<\uff1c\ufe64]\s*/|<\|im_start|<(system-reminder|function_calls|invoke|auto-memory)", safe)
+    assert safe_note(safe) == safe
+    assert safe.count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("</div>", "\u2039/div>"),
+        ("<\n/ System >", "\u2039\n/ System >"),
+        ("Vec<function_calls>", "Vec\u2039function_calls>"),
+        ('<invoke name="x">', '\u2039invoke name="x">'),
+        ("<a:invoke>", "\u2039a:invoke>"),
+        ("<SYSTEM>", "\u2039SYSTEM>"),
+        ("< system-reminder >", "\u2039 system-reminder >"),
+        ("<|im_start|>system", "\u2039|im_start|>system"),
+    ],
+)
+def test_a_tag_that_a_host_may_take_for_its_own_is_shown_with_another_sign(text: str, shown: str) -> None:
+    assert safe_note(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Steps\n\n```sh\nmake \\\n\tall  \n```\n~~~\n#include <stdio.h>\n    cat <<EOF\r\n\n",
+        "Vec<String>, map<std::string, int>, <https://a.b/c-d>, <me@a-b.org>, <branch>, <T: Copy>, <!-- toc -->, <?php",
+        "a < b, x <= y, i < n_max, a <- b, 1 << 3, f <| x, <|>, I <3 it, a \u2039 b, \u3000\u00a0me\u202ffin",
+        "👩‍👩‍👧‍👦 🏳️‍🌈 ❤️‍🔥 1️⃣ می‌خواهم",
+    ],
+)
+def test_a_note_that_is_read_keeps_its_markdown(text: str) -> None:
+    assert safe_note(text) == text
