@@ -18,13 +18,7 @@ _LEAD = r"(?:(?:ok(?:ay)?|and|also|so|but|no|please|btw|hey|thanks|hi|well|oh)\b
 IDEA = "an idea"
 """Form of a sentence that is an idea."""
 STEPS = "steps"
-"""Form of a line that introduces a list of steps, which together are a workflow."""
-_NAMED_STEPS = (
-    r"(?:\w+ )?(?:procedure|process|workflow|routine|runbook|checklist)(?: (?:to|for|of|when|after|before) (?!reproduc)"
-    r"|(?=\s*:))|how (?:to|we|i|you) (?!reproduc)"
-)
-_OCCASION = r"(?:to \w+|when(?:ever)?|before|after) [^:]{0,30}?\b(?:an?|any|each|every)\b "
-"""Something that comes more than once: "to restore a backup", where "to restore the backup" is asked now."""
+"""Form of a sentence that makes a workflow, with the list after it."""
 _REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", _REQUEST),
@@ -34,11 +28,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
         r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"
         r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)",
     ),
-    (
-        STEPS,
-        r"(?:the )?steps (?:to|for) (?!reproduc)[^:]{1,40}:"
-        rf"|(?:(?:the|our|my|(?:this|here) is|here's) )*(?:{_NAMED_STEPS}|{_OCCASION})[^:]{{0,40}}:\s*(?:\(?1[.)]\s|$)",
-    ),
+    (STEPS, r"(?:the |our )?(?:steps|procedure|workflow|runbook|checklist) (?:to|for) (?!reproduc)[^:]{1,40}:"),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),
     ("prefer", r"I (?:always|usually|generally|strongly)? ?(?:prefer|hate|never want|always want)\b"),
     (IDEA, IDEA_LABEL),

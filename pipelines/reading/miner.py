@@ -21,7 +21,7 @@ from .forms import IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import end_of_idea, introduces_steps, needs_neighbour, statement, thought
+from .statement import end_of_idea, needs_neighbour, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -228,8 +228,6 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
     for index in order:
         part = reading.sentences[index]
         form = explicit_form(parts[index].of(text))
-        if form == STEPS and not introduces_steps(text, parts, index):
-            form = None
         judged = _judged(reading, part, index == order[0], form, limits)
         if judged is None or len(picked) >= MOST_CANDIDATES:
             continue

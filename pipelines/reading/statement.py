@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...runtime.function_words import ENGLISH
 from ..candidate import without_opening
 from .forms import without_request
 from .sentences import Sentence
@@ -18,7 +17,6 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 _BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
-_STEPS_FOLLOW = re.compile(r":(?:\s*\(?1[.)]\s|$)")
 LEAST_WORDS = 4
 """A sentence of fewer words needs the one beside it."""
 
@@ -42,9 +40,6 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool
             first, last = _items(parts, chosen)
             if first > 0 and parts[first - 1].of(text).endswith(":"):
                 first -= 1
-    elif is_workflow and _STEPS_FOLLOW.search(sentence):
-        while not sentence.endswith(":") and last < len(parts) and parts[last].paragraph == parts[chosen].paragraph:
-            last += 1
     elif needs_neighbour(sentence):
         before = chosen > 0 and parts[chosen].paragraph - parts[chosen - 1].paragraph <= 1
         behind = last < len(parts) and parts[last].paragraph == parts[chosen].paragraph
@@ -57,20 +52,6 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool
     if parts[last - 1].end - parts[first].start > MOST_CHARS:
         return chosen, chosen + 1
     return first, last
-
-
-def introduces_steps(text: str, parts: Sequence[Sentence], chosen: int) -> bool:
-    """Whether steps follow a line that names them: behind its colon, or as a list that is numbered or tells what to
-    do."""
-    if not parts[chosen].of(text).endswith(":"):
-        return True
-    first = chosen + 1
-    if first >= len(parts) or not parts[first].is_item:
-        return False
-    if text[: parts[first].start].rstrip(" \t")[-1:] in (".", ")"):
-        return True
-    items = [parts[index].of(text).split() for index in range(first, _items(parts, first)[1])]
-    return all(len(item) > 1 and item[0].isalpha() and item[0].lower() not in ENGLISH for item in items)
 
 
 def end_of_idea(text: str, parts: Sequence[Sentence], last: int) -> int:

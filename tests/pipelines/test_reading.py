@@ -60,44 +60,11 @@ def test_a_list_of_steps_is_one_thought_with_the_line_that_names_it(picked: str)
     assert found.statement == "Steps to deploy: 1. build 2. push the tag 3. wait for the checks to pass"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "How we roll back:\n1. Pin the last tag.\n2. Run make rollback.\n3. Tell the channel.",
-        "How we roll back: 1. Pin the last tag. 2. Run make rollback. 3. Tell the channel.",
-        "To restore a backup:\n- stop the app\n- run restore.sh\n- start the app",
-        "Procedure for a hotfix:\n1. branch off the tag\n2. cherry-pick",
-        "Our release process:\n1. bump the version\n2. tag it",
-        "This is how we cut a release:\n1) bump the version\n2) tag it",
-        "Before every release:\n* update the changelog\n* run make check",
-        "Steps to deploy:\n1. build\n2. push",
-    ],
-)
-def test_a_line_that_introduces_steps_makes_a_workflow_of_them(said: str) -> None:
-    for around in ("{}", "The build is red.\n\n{}\n\nNow mend the login."):
-        (found,) = read(around.format(said), Said("nothing of it"))
-        assert (found.category, found.claimed_rule, found.standing_rule) == ("workflow", True, False)
-        assert found.statement == " ".join(said.split())
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Do this:\n1. fix the login\n2. run the tests",
-        "Please do the following:\n1. add a button\n2. make it blue",
-        "To fix the bug:\n1. open app.py\n2. change x to y",
-        "To do:\n1. add a page\n2. write a test",
-        "For each section:\n- explain why it exists\n- name the owner",
-        "Next steps:\n1. write the docs\n2. release it",
-        "How to reproduce:\n1. open the page\n2. click save",
-        "How we roll back:\nI will tell you tomorrow.",
-        "How do we roll back:\n1. by tag?\n2. by branch?",
-        "To restore a backup:\n- the app\n- the database",
-        "Our release process: it is broken again",
-    ],
-)
-def test_an_order_of_the_moment_with_a_list_is_no_workflow(said: str) -> None:
-    assert read(said, Said("nothing of it")) == []
+@pytest.mark.parametrize("name", ["Steps to deploy", "Procedure for a hotfix", "Our checklist for a release"])
+def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_thinks(name: str) -> None:
+    (found,) = read(f"{name}:\n1. build\n2. push the tag", Said("nothing of it"))
+    assert (found.category, found.claimed_rule, found.standing_rule) == ("workflow", True, False)
+    assert found.statement == f"{name}: 1. build 2. push the tag"
 
 
 def test_a_rule_in_a_list_of_tasks_stands_for_itself() -> None:
