@@ -20,6 +20,7 @@ from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError
 from ..runtime.settings import Settings
 from ..tasks.queue.damage import back_up, backup_of
+from ..tasks.queue.enqueue import open_ledger
 from ..vault.store import VaultStore
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER
@@ -54,27 +55,31 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
             return 0
         names = gone | journal.forget(gone)
     try:
-        _forget_names(settings, names)
+        pattern = _pattern(names)
+        _forget_in_files(settings, pattern)
         shutil.rmtree(Path(settings.state.cache) / ANSWERS_FOLDER, ignore_errors=True)
-        checkpoint(settings.state.queue_db)
-        if backup_of(Path(settings.state.queue_db)).exists():
-            back_up(Path(settings.state.queue_db))
+        _forget_in_queue(settings, pattern)
     except (MemoryVaultError, OSError) as error:
         log.warning("the names of %d deleted notes may still stand in a log: %s", len(gone), error)
     return len(gone)
 
 
-def _forget_names(settings: Settings, paths: Collection[str]) -> None:
-    """Replace the paths, and file names of several words, in logs, receipts and texts given to sessions: as they are,
-    or as a JSON string, in a log's message with single blanks."""
-    names = {PurePosixPath(path).stem for path in paths}
+def _pattern(paths: Collection[str]) -> re.Pattern[bytes]:
+    """Match the paths, and names of several words, as they may be written: as they are, or as a JSON string, in a log's
+    message with single blanks."""
+    files = map(PurePosixPath, paths)
+    names = {file.parent.name if file.name == "_index.md" else file.stem for file in files}
     found = {*paths, *(name for name in names if "-" in name)}
     found |= {" ".join(mark.split()) for mark in found}
     marks = found | {json.dumps(mark, ensure_ascii=is_ascii)[1:-1] for mark in found for is_ascii in (True, False)}
-    pattern = re.compile(
+    return re.compile(
         rb"(?<![\w-])(?:" + b"|".join(re.escape(mark.encode()) for mark in sorted(marks, key=len, reverse=True))
         + rb")(?:\.md)?(?![\w-])"
     )  # fmt: skip
+
+
+def _forget_in_files(settings: Settings, pattern: re.Pattern[bytes]) -> None:
+    """Replace the names in logs, receipts and texts given to sessions."""
     for folder in (settings.state.log, settings.state.markers):
         for file in sorted(Path(folder).glob("*")):
             with suppress(FileNotFoundError, IsADirectoryError):
@@ -83,3 +88,14 @@ def _forget_names(settings: Settings, paths: Collection[str]) -> None:
                 data = file.read_bytes()
                 if (clean := pattern.sub(FORGOTTEN.encode(), data)) != data:
                     replace_file(file, clean)
+
+
+def _forget_in_queue(settings: Settings, pattern: re.Pattern[bytes]) -> None:
+    """Empty the ended jobs with a name."""
+    queue_db = Path(settings.state.queue_db)
+    if queue_db.exists():
+        with open_ledger(settings) as ledger:
+            ledger.forget(lambda texts: pattern.search(texts.encode()) is not None)
+    checkpoint(queue_db)
+    if backup_of(queue_db).exists():
+        back_up(queue_db)

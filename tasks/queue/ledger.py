@@ -406,6 +406,14 @@ class Ledger(LedgerViews):
             parameters = {"before": self.now() - older_than_seconds, "most": most}
             return conn.execute(queries.PRUNE, parameters).rowcount
 
+    def forget(self, is_forgotten: Callable[[str], bool]) -> None:
+        """Empty the ended jobs of whose texts (arguments, key, history, error) this holds."""
+        with self.transaction(durable=True) as conn:
+            conn.execute("PRAGMA secure_delete = ON")
+            for job_id, texts in conn.execute(queries.TEXTS_OF_ENDED).fetchall():
+                if is_forgotten(texts):
+                    conn.execute(queries.EMPTY, {"id": job_id})
+
     def beat(self, owner: str, pid: int, version: str) -> None:
         """Record that the worker is alive."""
         with self.transaction() as conn:

@@ -116,6 +116,11 @@ ADVANCE = """
     UPDATE job SET run_at = :now
     WHERE state = 'queued' AND run_at > :now AND run_at <= :now + :within AND attempt = 0 AND history = '[]'
 """
+TEXTS_OF_ENDED = """
+    SELECT id, args || ' ' || coalesce(unique_key, '') || ' ' || history || ' ' || coalesce(error, '') FROM job
+    WHERE state IN ('done', 'dead', 'cancelled')
+"""
+EMPTY = "UPDATE job SET args = '{}', unique_key = NULL, history = '[]', error = NULL WHERE id = :id"
 PRUNE = """
     DELETE FROM job WHERE id IN (
         SELECT id FROM job WHERE state IN ('done', 'cancelled') AND finished_at < :before ORDER BY id LIMIT :most)

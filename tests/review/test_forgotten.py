@@ -16,6 +16,7 @@ from memoryvault.services.evolving import evolve
 from memoryvault.services.forgetting import deleted_by_user, forget_deleted
 from memoryvault.services.journal import Change
 from memoryvault.services.reviewing import Reviewer
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -63,6 +64,30 @@ def test_no_byte_of_the_state_folder_holds_a_word_of_what_was_forgotten(tmp_path
     sandbox.memory("review", "--undo", "deploy")
     sandbox.memory("service", "worker", "--until-idle")
     assert sandbox.json("recall", "brimfozzle")["hits"]
+
+
+def test_no_ended_job_names_a_deleted_note_or_idea(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    idea = "personal-private/_idea-incubator/zelthumper-zürich/_index.md"
+    with open_ledger(bed.settings) as ledger:
+        ids = [
+            ledger.enqueue(
+                "research.idea", {"slug": "zelthumper-zürich"}, unique_key="research.idea:zelthumper-zürich"
+            ),
+            ledger.enqueue("review.apply", {"path": PATH}),
+            ledger.enqueue("research.idea", {"slug": "zelthumper-zürich-2"}),
+        ]
+        for _ in ids:
+            claim = ledger.take(lambda: "me", 60)
+            assert claim is not None
+            ledger.complete(claim, {"path": PATH} if claim.kind == "review.apply" else {"nothing": claim.args})
+        assert "queue.db" in {name.removesuffix("-wal") for name in places(Path(bed.settings.state.root))}
+    forget_deleted(bed.settings, bed.store, [PATH, idea])
+    with open_ledger(bed.settings) as ledger:
+        first, second, other = map(ledger.get, ids)
+    assert "zelthump" not in f"{first} {second}"
+    assert other.args == {"slug": "zelthumper-zürich-2"}, "another idea"
+    assert places(Path(bed.settings.state.root), ("zelthumper-rule", 'zürich"')) == set()
 
 
 @pytest.mark.parametrize("status", ["dismissed", "rejected", None])
