@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from ..runtime.atomic_file import replace_file
-from ..runtime.errors import MemoryVaultError
+from ..runtime.errors import MemoryVaultError, SchemaTooNew
 from ..runtime.settings import Settings
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
@@ -91,10 +91,10 @@ def _forget_in_files(settings: Settings, pattern: re.Pattern[bytes]) -> None:
 
 
 def _forget_in_queue(settings: Settings, pattern: re.Pattern[bytes]) -> None:
-    """Empty the ended jobs with a name."""
+    """Empty the ended jobs with a name. A newer version's queue is left to that version."""
     queue_db = Path(settings.state.queue_db)
     if queue_db.exists():
-        with open_ledger(settings) as ledger:
+        with suppress(SchemaTooNew), open_ledger(settings) as ledger:
             ledger.forget(lambda texts: pattern.search(texts.encode()) is not None)
     checkpoint(queue_db)
     if backup_of(queue_db).exists():
