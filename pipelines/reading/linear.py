@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 from ..candidate import CATEGORIES, Category
@@ -15,8 +14,6 @@ from .reading import CHANNELS, Channel, Message, MessageReading, SentenceReading
 NAME = "words"
 NO_SENTENCE = -6.0
 """Logit of a message without a sentence."""
-_REFUSAL = re.compile(r"\s*(?:no|nope|nah)[.!,]+\s+(?=\w)", re.IGNORECASE)
-"""A refusal before what to do instead: "Nope. Use spaces." says what "No, use spaces." does."""
 
 
 def sigmoid(logit: float) -> float:
@@ -45,16 +42,10 @@ class NgramReader:
 
     def logits(self, message: Message) -> tuple[dict[str, float], list[dict[str, float]]]:
         """Return the logits of the message, and of each of its sentences."""
-        opening = _REFUSAL.match(message.text) if message.before else None
-        after = opening.end() if opening is not None else -1
-        said = f"No, {message.text[after:]}" if opening is not None else message.text
-        whole = self._weights.logits(ngrams.features(said, message.before))
+        whole = self._weights.logits(ngrams.features(message.text, message.before))
         if len(message.sentences) == 1 and message.sentences[0].of(message.text) == message.text.strip():
             return whole, [whole]
-        parts = [
-            f"No, {s.of(message.text)}" if opening is not None and s.start == after else s.of(message.text)
-            for s in message.sentences
-        ]
+        parts = [s.of(message.text) for s in message.sentences]
         return whole, [self._weights.logits(ngrams.features(part, message.before)) for part in parts]
 
     def read(self, message: Message) -> MessageReading:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate, Category
-from memoryvault.pipelines.reading.linear import NgramReader
 from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
@@ -197,18 +196,3 @@ def test_a_session_read_in_parts_proves_the_same_fix(split: int) -> None:
     later = mine(turns, reader=Said(), start=split)
     assert [c.statement for c in later] == [c.statement for c in whole]
     assert replace(whole[0], records=later[0].records) == later[0]
-
-
-@pytest.mark.parametrize(
-    ("before", "rest"),
-    [
-        ("I indented with tabs.", "Use spaces."),
-        ("I named the file UserCard.jsx.", "Name files in kebab-case."),
-        ("I formatted with black.", "Use ruff format."),
-    ],
-)
-def test_a_refusal_by_itself_and_what_to_do_instead_is_proposed_also_without_the_model(before: str, rest: str) -> None:
-    agent = PROMPT._replace(role=Role.ASSISTANT, origin=Origin.ASSISTANT, text=before)
-    for answer in ("No.", "no!", "Nope.", "No,"):
-        (found,) = mine([agent, PROMPT._replace(text=f"{answer} {rest}")], reader=NgramReader())
-        assert found.claimed_rule, answer
