@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.hooks.recall_client import is_listening
 from memoryvault.index.client import RecallClient, ServiceRefused
 from memoryvault.pipelines.candidate import CATEGORIES
 from memoryvault.pipelines.reading.reading import CHANNELS, Message
@@ -60,7 +61,7 @@ def serve(settings: Settings) -> Iterator[Callable[[], subprocess.Popen[bytes]]]
         process = subprocess.Popen([*command, str(settings.vault.path), settings.state.root])
         started.append(process)
         deadline = time.monotonic() + 60 * patience()
-        while not os.path.exists(settings.state.recall_socket) and time.monotonic() < deadline:
+        while not is_listening(settings.state.recall_socket) and time.monotonic() < deadline:
             time.sleep(0.02)
         return process
 
