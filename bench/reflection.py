@@ -1,8 +1,9 @@
 """Measure the quality of reading on labelled prompts: `python -m memoryvault.bench.reflection`.
 
 MEMORYVAULT_DATA names a folder with `prompts/dev.jsonl`: prompts of people on whom the thresholds were chosen, but the
-weights not trained. `--labels FILE` uses other prompts. `--answers FILE` judges recorded answers (JSON lines with `id`,
-`p`, and `tier`: saved, proposed, low or null) instead of the local readers; `--out FILE` records the model's answers.
+weights not trained. `--labels FILE` uses other prompts. `--answers FILE …` judges recorded answers (JSON lines with
+`id`, and `tier`: saved, proposed, low or null) instead of the local readers, on the messages that all files have;
+`--out FILE` records the model's answers.
 `--judge` uses our own examples, which were not trained on. Labels that have a `kind` are counted by kind.
 """
 
@@ -231,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.reflection", description=__doc__)
     parser.add_argument("--labels", type=Path)
-    parser.add_argument("--answers", type=Path)
+    parser.add_argument("--answers", type=Path, nargs="+")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--judge", action="store_true")
     options = parser.parse_args(argv)
@@ -242,7 +243,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     rows = read_rows(labels)
     if options.answers:
-        found = [("recorded answers", {row["id"]: row for row in read_rows(options.answers)})]
+        found = [(path.stem, {row["id"]: row for row in read_rows(path)}) for path in options.answers]
+        rows = [row for row in rows if all(row["id"] in answers for _, answers in found)]
     else:
         found = [("model", answers_of(rows, InProcess())), ("words alone", answers_of(rows, NgramReader()))]
     if options.out:
@@ -251,7 +253,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     people = len({row["person"] for row in rows})
     print(f"{len(rows)} messages of {people} people, {worth} worth remembering; 90% intervals by person.\n")
     print(by_kind(rows, found) if all("kind" in row for row in rows) else table(rows, found))
-    print("\n" + labels_right(rows, found[0][1]))
+    if all("category" in answer for answer in found[0][1].values()):
+        print("\n" + labels_right(rows, found[0][1]))
     memories = labels.with_name("memories.jsonl")
     if memories.exists() and not options.answers:
         print("\n" + statements(rows, found[0][1], memories))

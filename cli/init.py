@@ -290,12 +290,12 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
         cost = f"about {round(tokens, -2):,} tokens a session, by your last {days} days"
     most = f", at most {cap:,} a day" if cap else ""
     lines = "".join(
-        f"  {number}  {name} as well, with its own login: finds more; {cost}{most}\n"
+        f"  {number}  {name} as well, with its own login: finds about 8 of 10; {cost}{most}\n"
         for number, name in enumerate(found, 2)
     )
     question = (
         "memory: who is to read your sessions for what is worth keeping?\n"
-        f"  1  this machine alone: free, and nothing leaves it\n{lines}Which? [1] "
+        f"  1  this machine alone: free, nothing leaves it; finds about 5 of 10\n{lines}Which? [1] "
     )
     return ("local", *found)[read_choice(question, len(found) + 1) - 1]
 

@@ -228,7 +228,8 @@ def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings
     from .model_mining import mine_windows
 
     modelled = mine_windows(packer.windows(), settings, session, project_of)
-    candidates = merge_candidates(mined.candidates, [_scrub_candidate(each) for each in modelled.candidates])
+    found = [_scrub_candidate(each) for each in modelled.candidates]
+    candidates = merge_candidates(mined.candidates, found, modelled.read)
     report = {**modelled.report, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
     return replace(mined, candidates=candidates, model=report, answers=modelled.answers)
 

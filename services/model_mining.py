@@ -55,6 +55,8 @@ class ModelMined:
     candidates: tuple[Candidate, ...]
     report: Mapping[str, Json]
     answers: tuple[str, ...]
+    read: frozenset[str] = frozenset()
+    """Record ids of the user's messages that the model read (`Reading.read`)."""
 
 
 class AnswerCache:
@@ -116,16 +118,18 @@ def mine_windows(
     asker = _WindowAsker(settings, session)
     candidates: list[Candidate] = []
     dropped: Counter[str] = Counter()
+    read: set[str] = set()
     for window in windows:
         value = asker.answer(window)
         if value is not None:
             reading = read_answer(value, window, project_of)
             candidates += reading.candidates
             dropped.update(reading.dropped)
+            read |= reading.read
     report |= asker.report()
     if dropped:
         report["dropped"] = dict(dropped)
-    return ModelMined(tuple(candidates), report, tuple(asker.used_keys))
+    return ModelMined(tuple(candidates), report, tuple(asker.used_keys), frozenset(read))
 
 
 class _WindowAsker:

@@ -239,7 +239,8 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         first, last = thought(text, parts, index, category == "workflow")
         if category == "idea":
             last = end_of_idea(text, parts, last)
-        limit = limits.propose if form is None and category in LASTING else 0.0
+        least = {"idea": limits.idea, "fix": limits.fix}.get(category, limits.propose)
+        limit = least if form is None else 0.0
         picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit)
     return _joined(picked)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -66,6 +66,9 @@ class Reading:
 
     candidates: tuple[Candidate, ...]
     dropped: Mapping[str, int]
+    read: frozenset[str] = frozenset()
+    """Record ids of the user's messages that the model has read; empty if items were dropped, since these may mean
+    any message."""
 
 
 class _Dropped(Exception):
@@ -86,7 +89,7 @@ def read_answer(value: Mapping[str, Any], window: Window, project_of: ProjectOf)
             found.append(_candidate(item, window, project_of))
         except _Dropped as why:
             dropped[str(why)] += 1
-    return Reading(tuple(found), dict(dropped))
+    return Reading(tuple(found), dict(dropped), frozenset() if dropped else window.whole_messages)
 
 
 @dataclass(frozen=True)
@@ -217,11 +220,20 @@ def _is_grounded(text: str, source: str) -> bool:
     return len(own.words & said.words) >= LEAST_GROUNDED * len(own.words) and bool(own.refused) <= bool(said.refused)
 
 
-def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Join both miners' candidates without doubles; where both have one, the local one in the model's words."""
+def merge_candidates(
+    local: Sequence[Candidate], modelled: Sequence[Candidate], read: Collection[str] = ()
+) -> tuple[Candidate, ...]:
+    """Join both miners' candidates without doubles; where both have one, the local one in the model's words.
+
+    What the local reader only thinks likely, and the model did not name in a message that it read (`read`: record
+    ids), is no proposal: it goes to the inbox, and an idea is left out. Three of four such proposals were wrong
+    (docs/benchmarks/reflection.md).
+    """
     result = list(local)
+    named: set[int] = set()
     for candidate in modelled:
         place = next((index for index, known in enumerate(result) if _is_double(candidate, known)), None)
+        named.add(len(result) if place is None else place)
         if place is None:
             result.append(candidate)
         elif not result[place].standing_rule and result[place].said is None and candidate.said is not None:
@@ -232,7 +244,14 @@ def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) 
                 said=known.statement,
                 claimed_rule=known.claimed_rule or candidate.claimed_rule,
             )
-    return tuple(result)
+    kept: list[Candidate] = []
+    for index, one in enumerate(result):
+        is_only_likely = one.limit > 0 and not one.standing_rule
+        if index in named or not is_only_likely or not set(one.records) <= set(read):
+            kept.append(one)
+        elif one.category != "idea":
+            kept.append(replace(one, claimed_rule=False, limit=0.0))
+    return tuple(kept)
 
 
 def _is_double(candidate: Candidate, known: Candidate) -> bool:

@@ -61,6 +61,15 @@ class Window:
         """Text of the prompt."""
         return "\n".join(self.lines)
 
+    @property
+    def whole_messages(self) -> frozenset[str]:
+        """Record ids of the user's messages that were sent whole."""
+        return frozenset(
+            sent.turn.record
+            for sent in self.turns
+            if sent.turn.is_users_words and sent.conversation and _CUT not in sent.turn.text
+        )
+
 
 @dataclass
 class WindowPacker:

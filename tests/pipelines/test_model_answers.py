@@ -322,6 +322,39 @@ def test_the_same_quote_gives_the_same_fingerprint_however_it_is_reworded() -> N
     assert fingerprint(first.identity) == fingerprint(second.identity)
 
 
+LIKELY = [turn(0, "our staging database is on port 5433, not 5432")]
+
+
+def test_what_the_local_reader_thinks_likely_and_the_model_does_not_name_is_no_proposal() -> None:
+    local = mine(LIKELY, eagerness="eager")
+    assert [tier_of(one)[0] for one in local] == [Tier.MEDIUM]
+    answer = read(one_window(*LIKELY))
+    (left,) = merge_candidates(local, answer.candidates, answer.read)
+    assert (left.statement, tier_of(left)[0]) == (local[0].statement, Tier.LOW)
+
+
+@pytest.mark.parametrize(
+    ("turns", "items"),
+    [
+        pytest.param(LIKELY, [item(1, "staging database is on port 5433")], id="named by the model"),
+        pytest.param(LIKELY, [item(1, "staging listens on 5433")], id="named in words that were not said"),
+        pytest.param([turn(0, "remember: staging listens on 5433")], [], id="an explicit form"),
+        pytest.param(
+            [turn(0, LIKELY[0].text + ". And look at page 7" * 300)], [], id="a message that was sent in parts"
+        ),
+    ],
+)
+def test_it_stays_a_proposal(turns: list[Turn], items: list[dict[str, object]]) -> None:
+    local = mine(turns, eagerness="eager")
+    assert [tier_of(one)[0] for one in local] == [Tier.MEDIUM]
+    answer = read(one_window(*turns), *items)
+    assert [tier_of(one)[0] for one in merge_candidates(local, answer.candidates, answer.read)] == [Tier.MEDIUM]
+
+
+def test_an_answer_that_is_none_reads_nothing() -> None:
+    assert not read_answer({"found": []}, one_window(*LIKELY), lambda cwd: cwd).read
+
+
 def test_a_rule_that_the_local_miner_found_keeps_the_users_words() -> None:
     turns = [turn(0, "Always run the linter before you commit.")]
     local = mine(turns)
