@@ -50,6 +50,7 @@ def test_every_decision_of_the_review_has_its_key(bed: Bed, windows: Windows) ->
     assert said(page).startswith("took back: superseded")
     assert heading(page) == "Use pnpm"
     assert bed.store.exists("personal-private/_review/use-pnpm.md")
+    assert bed.store.read(OLD).status == "active"
 
 
 def test_a_key_that_is_held_down_decides_once(bed: Bed, windows: Windows) -> None:
@@ -71,6 +72,7 @@ def test_a_key_gives_it_always_or_has_it_stop_the_agent(bed: Bed, windows: Windo
     press(page, "l")
     place = "personal-private/preferences"
     assert said(page) == f"approved, and given to every session at its start: {place}/always-short.md"
+    assert bed.store.read(f"{place}/always-short.md").always_load
     press(page, "m")
     assert said(page).startswith(f"approved, and stops the agent once in a session: {place}/never-sudo.md")
     assert bed.store.read(f"{place}/never-sudo.md").guard == "remind"
@@ -96,10 +98,3 @@ def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off
     page.wait_for_timeout(500)
     assert said(page) == ""
     assert bed.store.exists("personal-private/_review/use-tabs.md")
-
-
-def test_on_a_phone_nothing_is_wider_than_the_screen(bed: Bed, windows: Windows) -> None:
-    proposal(bed, "use-tabs", "https://example.org/" + "a" * 300 + "\n\n    " + "b" * 300)
-    page = windows.sign_in("phone")
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= page.evaluate("window.innerWidth")

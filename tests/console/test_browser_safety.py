@@ -387,22 +387,6 @@ def test_a_link_in_a_file_opens_the_console(bed: Bed, browser: Browser, console:
     context.close()
 
 
-def test_the_command_and_a_window_decide_the_same_item_once(bed: Bed, windows: Windows) -> None:
-    entry = proposal(bed, "use-tabs")
-    page = windows.sign_in()
-    done = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "review", "--decide", "use-tabs=reject"],
-        env=dict(bed.env),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    press(page, "a")
-    assert said(page) == "that was decided elsewhere already (rejected: use-tabs); nothing was done twice"
-    assert not bed.store.exists(entry.path)
-
-
 def test_windows_that_race_decide_each_item_once(bed: Bed, windows: Windows) -> None:
     """Both press at the same time, for many items: each has one act in the journal and lies in one place."""
     names = [f"rule-{number}" for number in range(12)]

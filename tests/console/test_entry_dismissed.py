@@ -29,15 +29,6 @@ def test_it_is_dismissed_and_comes_back(bed: Bed, front: Front) -> None:
     assert bed.files() == before
 
 
-def test_an_edit_made_since_it_was_shown_is_kept(bed: Bed, front: Front) -> None:
-    tabs(bed)
-    page = front.get("entry", path="tabs")
-    bed.edit(TABS, "four", "two")
-    before = bed.files()
-    assert "was changed since you saw it" in said(press(front, page, "entry/dismiss"))
-    assert bed.files() == before
-
-
 def test_what_is_decided_on_elsewhere_has_no_such_button(bed: Bed, front: Front) -> None:
     archived = tabs(bed, "personal-private/_archive/tabs.md", status="superseded")
     waits = proposal(bed, "spaces").path
@@ -87,11 +78,13 @@ def test_it_is_edited_on_its_page_and_comes_back(bed: Bed, front: Front) -> None
 
 def test_an_edit_in_obsidian_is_kept_and_the_typed_text_shown_again(bed: Bed, front: Front) -> None:
     tabs(bed)
-    page = front.get("entry", path="tabs", panel="edit")
+    page, dismissing = front.get("entry", path="tabs", panel="edit"), front.get("entry", path="tabs")
     bed.edit(TABS, "four", "three")
     before = bed.files()
     done = press(front, page, "entry/edit", body="Indent with two spaces.")
     assert "was changed since you saw it" in said(done)
     assert "Indent with two spaces." in done.text
+    assert bed.files() == before
+    assert "was changed since you saw it" in said(press(front, dismissing, "entry/dismiss"))
     assert bed.files() == before
     assert "nothing was left" in said(press(front, page, "entry/edit", body=" "))

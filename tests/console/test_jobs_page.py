@@ -61,22 +61,12 @@ def test_ten_thousand_jobs_are_shown_by_page(bed: Bed, front: Front) -> None:
 
 
 def test_a_dead_job_is_retried_once(bed: Bed, front: Front) -> None:
+    assert "retry-all" not in front.get("jobs").text
     job = dead_job(bed)
     done = front.post("jobs/act", do="retry", name=str(job))
     assert said(done) == f"job {job} (research.idea) is queued again"
     assert state_of(bed, job) == "queued"
     assert "only dead and cancelled ones can be retried" in said(front.post("jobs/act", do="retry", name=str(job)))
-
-
-def test_all_dead_jobs_are_retried_at_once_but_for_those_that_wait_already(bed: Bed, front: Front) -> None:
-    assert "retry-all" not in front.get("jobs").text
-    first, second = dead_job(bed), dead_job(bed)
-    cancelled = queued_job(bed)
-    front.post("jobs/act", do="cancel", name=str(cancelled), state="queued")
-    assert "Retry all dead jobs" in visible(front.get("jobs"))
-    assert said(front.post("jobs/act", do="retry-all")) == "2 dead jobs are queued again"
-    assert [state_of(bed, job) for job in (first, second, cancelled)] == ["queued", "queued", "cancelled"]
-    assert said(front.post("jobs/act", do="retry-all")) == "0 dead jobs are queued again"
 
 
 def test_a_job_is_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:

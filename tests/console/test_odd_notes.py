@@ -24,7 +24,7 @@ FREE_AT_LEFT = """node => {
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, windows: Windows, size: str) -> None:
     word = "a" * 300
-    body = f"# {word}\n\n{word}"
+    body = f"# {word}\n\n{word}\n\nhttps://example.org/{word}\n\n    {word}"
     path = bed.note(
         f"personal-private/_review/{'b' * 100}.md", body, kind="preferences", status="pending", tags=[word[:200]]
     )

@@ -23,16 +23,6 @@ def old_rule(bed: Bed) -> str:
     return bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
 
 
-def test_approving_moves_the_note_as_the_command_would(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "use-tabs")
-    answer = front.decide(entry, "approve")
-    assert said(answer) == "approved: personal-private/preferences/use-tabs.md"
-    assert bed.store.read("personal-private/preferences/use-tabs.md").status == "active"
-    act = bed.reviewer.last_decision()
-    assert act is not None
-    assert (act.actor, act.what) == ("review", "approved: use-tabs")
-
-
 def test_a_secret_in_the_edited_text_is_replaced_and_that_is_said(bed: Bed, front: Front) -> None:
     entry = proposal(bed, "use-tabs")
     token = "ghp_" + "b" * 36
@@ -130,20 +120,6 @@ def test_what_lacks_its_kind_says_what_to_write_into_it(bed: Bed, front: Front) 
     assert bed.store.exists("personal-private/_review/dropped-here.md")
 
 
-def test_undo_brings_the_proposal_back_and_shows_it(bed: Bed, front: Front) -> None:
-    old_rule(bed)
-    entry = proposal(bed, "use-pnpm")
-    proposal(bed, "a-first")
-    before = bed.files()
-    front.decide(entry, "supersede", old=OLD)
-    act = bed.reviewer.last_decision()
-    assert act is not None
-    answer = front.post("review/undo", act=act.id)
-    assert said(answer) == "took back: superseded use-npm: use-pnpm"
-    assert bed.files() == before
-    assert 'id="item-title" tabindex="-1" data-focus>Use pnpm<' in answer.text
-
-
 def test_two_windows_that_undo_take_back_one_decision(bed: Bed, front: Front) -> None:
     first, second = proposal(bed, "one"), proposal(bed, "two")
     front.decide(first, "approve")
@@ -231,14 +207,6 @@ def test_what_was_said_around_a_proposal_is_asked_for_once_it_is_shown(bed: Bed,
 
 def test_an_empty_queue_says_so(front: Front) -> None:
     assert "Nothing waits for your decision" in visible(front.get("review"))
-
-
-def test_a_habit_is_approved_for_every_session_and_a_ban_as_a_guard(bed: Bed, front: Front) -> None:
-    habit = front.decide(proposal(bed, "short", "Keep answers short."), "always")
-    assert habit.status_code == 200
-    assert bed.store.read("personal-private/preferences/short.md").always_load
-    front.decide(proposal(bed, "main", "Never push to main."), "remind")
-    assert bed.store.read("personal-private/preferences/main.md").guard == "remind"
 
 
 def test_the_first_rule_about_tool_calls_offers_the_hooks_once(bed: Bed, front: Front) -> None:

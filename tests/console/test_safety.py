@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from memoryvault.console.context import ConsoleContext
-from memoryvault.console.keys import LINK_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Keys, Session
+from memoryvault.console.keys import MOST_SESSIONS, SESSION_SECONDS, Keys, Session
 from memoryvault.console.pages import PAGES
 from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
 from memoryvault.tests.review.support import Bed
@@ -38,14 +38,6 @@ def test_a_link_works_once(stranger: Front) -> None:
     assert enter(stranger, token) == 200
     again = stranger.client.get(f"{BASE}/enter", params={"token": token})
     assert (again.status_code, "was used already" in again.text) == (403, True)
-
-
-def test_a_link_that_was_left_lying_does_not_work(stranger: Front) -> None:
-    token = token_of(stranger)
-    stranger.now += LINK_SECONDS + 1
-    late = stranger.client.get(f"{BASE}/enter", params={"token": token})
-    assert (late.status_code, "is too old" in late.text) == (403, True)
-    assert not stranger.client.cookies
 
 
 @pytest.mark.parametrize("token", ["", "x", "Ж" * 40])
@@ -222,15 +214,6 @@ def test_every_answer_carries_the_policy(front: Front, path: str, status: int) -
     assert answer.status_code == status
     for name, value in HEADERS.items():
         assert answer.headers[name] == value
-
-
-def test_no_page_has_inline_script_style_or_handlers(bed: Bed, front: Front) -> None:
-    proposal(bed, "use-tabs")
-    for page in PAGES:
-        text = front.get(page.name).text
-        assert re.findall(r"<style|\sstyle=|\son[a-z]+=|javascript:", text, re.IGNORECASE) == []
-        for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL):
-            assert script == ""
 
 
 def test_the_policy_lets_no_inline_script_or_foreign_address_in() -> None:

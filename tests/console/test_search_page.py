@@ -113,13 +113,5 @@ def test_what_hardly_answers_is_shown_when_it_is_asked_for(bed: Bed, front: Fron
     assert titles(front.get("search", q="zebra weather forecast tea", weak="1").text) == ["Money"]
 
 
-def test_what_an_entry_says_is_text(bed: Bed, front: Front) -> None:
-    rule(bed, "evil", "<script>alert(1)</script> tokens", tags=["x"], project="p-q")
-    index(bed)
-    text = front.get("search", q="tokens <script>").text
-    assert "<script>alert" not in text
-    assert "&lt;script&gt;" in text
-
-
 def test_without_an_index_it_says_so(front: Front) -> None:
     assert "Nothing can be listed" in visible(front.get("search"))

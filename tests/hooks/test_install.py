@@ -64,38 +64,6 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_uninstall_restores_every_byte_and_leaves_nothing_behind(settings: Settings, name: str) -> None:
-    path, before = settings_file_of(settings), FILES[name]
-    if before is not None:
-        path.write_bytes(before)
-    listing = sorted(os.listdir(path.parent))
-    installed = install(settings)
-    assert installed.changed
-    assert set(installed_events(settings)) == set(EVENTS)
-    if before is not None:
-        assert installed.backup is not None
-        assert installed.backup.name == "settings.json.memoryvault-backup"
-        assert installed.backup.read_bytes() == before
-    undone = uninstall(settings)
-    assert (undone.changed, undone.restored) == (True, True)
-    assert (path.read_bytes() if path.exists() else None) == before
-    assert sorted(os.listdir(path.parent)) == listing
-
-
-@pytest.mark.parametrize("name", ["none", "others", "odd spacing"])
-def test_a_second_install_changes_nothing(settings: Settings, name: str) -> None:
-    path, before = settings_file_of(settings), FILES[name]
-    if before is not None:
-        path.write_bytes(before)
-    install(settings)
-    after, listing = path.read_bytes(), sorted(os.listdir(path.parent))
-    again = install(settings)
-    assert (again.changed, again.backup) == (False, None)
-    assert path.read_bytes() == after
-    assert sorted(os.listdir(path.parent)) == listing
-
-
 def list_plugin(settings: Settings, name: str, hooks: str | None) -> None:
     """Claude Code's list with one plugin, whose hooks.json says `hooks`."""
     folder = settings.hosts.claude_config_dir / "plugins" / "cache" / "one"

@@ -8,6 +8,7 @@ import pytest
 
 from memoryvault.hooks.install import (
     ACTION_EVENTS,
+    BACKUP_SUFFIX,
     EVENTS,
     actions_installed,
     install,
@@ -33,7 +34,10 @@ def test_uninstall_restores_every_byte_with_them_too(settings: Settings, name: s
     path, before = settings_file_of(settings), FILES[name]
     write(settings, before)
     listing = sorted(os.listdir(path.parent))
-    install(settings)
+    assert install(settings).changed
+    assert set(installed_events(settings)) == set(EVENTS)
+    if before is not None:
+        assert path.with_name(path.name + BACKUP_SUFFIX).read_bytes() == before
     alone = path.read_bytes()
     assert not actions_installed(settings)
     assert install_actions(settings).changed

@@ -117,13 +117,6 @@ def test_what_finds_no_room_is_not_printed_and_shorter_ones_are(sandbox: Sandbox
     assert "Loaded 2 " in stderr
 
 
-def test_after_a_compaction_the_core_is_given_again(sandbox: Sandbox) -> None:
-    sandbox.entry("personal-private/_always-load/rule.md", "Keep answers short.")
-    first = start(sandbox)[0]
-    assert "Keep answers short." in first
-    assert start(sandbox, source="compact")[0] == first
-
-
 def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandbox) -> None:
     sandbox.entry("personal-projects/my-shop/_always-load/of-shop.md", "Never edit the generated client.")
     sandbox.entry("personal-private/_always-load/a-style.md", "Write British English.", occurrences="2")

@@ -90,9 +90,3 @@ def test_no_word_of_a_note_is_lost_and_no_chunk_is_too_long(body: str) -> None:
     for word in made.body.split():
         if word.strip("#"):
             assert word.strip("#") in kept or len(word) > CHUNK_CHARACTERS // 2
-
-
-def test_the_same_note_gives_the_same_chunks() -> None:
-    made = entry("# T\n\n" + "Some sentence here. " * 200)
-
-    assert chunk_entry(made) == chunk_entry(made)

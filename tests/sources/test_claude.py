@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryvault.sources.transcripts.claude import ClaudeReader, transcript_files
+from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.tests.sources.records import (
     assistant,
     call,
@@ -53,7 +53,6 @@ def test_what_a_person_typed_is_read(tmp_path: Path) -> None:
         user(1, "This session is being continued from a previous conversation"),
         user(1, "Implement the following plan:\n\nalways use Redis"),
         user(1, "# Deploy\nAlways deploy", sourceToolUseID="t1"),
-        user(1, "never do this", origin={"kind": "task-notification"}),
         user(1, "<local-command-stdout>I prefer stdout</local-command-stdout>"),
         user(1, "<command-name>/clear</command-name>\n<command-args></command-args>"),
         user(1, "<task-notification>\nnever\n</task-notification>"),
@@ -63,8 +62,6 @@ def test_what_a_person_typed_is_read(tmp_path: Path) -> None:
         user(1, "Operation stopped by hook: Another session is active"),
         user(1, "<private>always use my token</private>"),
         {"type": "attachment", "uuid": uuid(1), "attachment": {"type": "hook_additional_context", "content": ["TABS"]}},
-        queued_attachment(1, "never", commandMode="task-notification"),
-        queued_attachment(1, "never", origin={"kind": "task-notification"}),
         queue("enqueue", "<agent-notification>\nnever\n</agent-notification>"),
         queue("enqueue", "/exit"),
         {"type": "system", "subtype": "away_summary", "content": "user prefers tabs", "uuid": uuid(1)},
@@ -352,16 +349,6 @@ def test_only_complete_lines_are_read_and_the_rest_next_time(tmp_path: Path) -> 
     assert again.end_offset == path.stat().st_size
 
 
-def test_a_whole_last_line_without_a_newline_counts(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text(json.dumps(human(1, "one")))
-    reader = ClaudeReader(path)
-    assert [turn.text for turn in reader] == ["one"]
-    with path.open("a") as file:
-        file.write("\n" + json.dumps(human(2, "two")) + "\n")
-    assert words(path, reader.end_offset) == ["two"]
-
-
 def test_lines_that_do_not_parse_are_counted_and_skipped(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", "{broken", human(1, "one"), "[1]", "", "[" * 100_000, human(2, "two"))
     with path.open("ab") as file:
@@ -376,13 +363,6 @@ def test_a_file_that_became_shorter_is_read_from_its_beginning(tmp_path: Path) -
     reader = ClaudeReader(path, 10**6)
     assert [turn.text for turn in reader] == ["one"]
     assert reader.restarted
-    assert reader.end_offset == path.stat().st_size
-
-
-def test_nothing_new_yields_nothing(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", human(1, "one"))
-    reader = ClaudeReader(path, path.stat().st_size)
-    assert list(reader) == []
     assert reader.end_offset == path.stat().st_size
 
 
@@ -430,26 +410,6 @@ def test_memory_stays_flat_on_a_large_file(tmp_path: Path) -> None:
 
 
 # --- which files ---
-
-
-@pytest.mark.parametrize(
-    ("path", "included"),
-    [
-        ("proj/sess-1.jsonl", True),
-        ("proj/sess-1/subagents/agent-abc.jsonl", False),
-        ("proj/subagents/agent-abc.jsonl", False),
-        ("proj/agent-abc.jsonl", False),
-        ("proj/subagents/workflows/wf_abc123/sess.jsonl", False),
-        ("proj/wf_abc/sess.jsonl", False),
-        ("proj/journal.jsonl", False),
-        ("proj/notes.json", False),
-    ],
-)
-def test_only_a_persons_sessions_are_found(tmp_path: Path, path: str, included: bool) -> None:
-    file = tmp_path / path
-    file.parent.mkdir(parents=True)
-    file.touch()
-    assert list(transcript_files(tmp_path)) == ([file] if included else [])
 
 
 # --- the shared fixture ---

@@ -136,13 +136,6 @@ def test_copilot_words_and_tools(tmp_path: Path) -> None:
     assert (failed.tool.name, failed.tool.is_error, failed.text) == ("bash", True, "no such file")
 
 
-def test_a_host_is_recognised_by_its_records(tmp_path: Path) -> None:
-    assert host_of(write(tmp_path / "a.jsonl", CODEX)) == "codex"
-    assert host_of(write(tmp_path / "b.jsonl", COPILOT)) == "copilot"
-    assert host_of(write(tmp_path / "c.jsonl", [{"type": "user", "uuid": "u"}])) == "claude"
-    assert host_of(write(tmp_path / "d.jsonl", [{"x": 1}])) is None
-
-
 def test_every_host_has_a_folder_and_finds_its_files(tmp_path: Path) -> None:
     roots = load_settings({"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path / "cc")}).session_folders
     assert roots["claude"] == tmp_path / "cc" / "projects"

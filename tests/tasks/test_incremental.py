@@ -53,16 +53,6 @@ def bytes_read() -> int:
     return int(next(line for line in IO.read_text().splitlines() if line.startswith("rchar:")).split()[1])
 
 
-def test_a_turn_is_mined_without_reading_the_one_before_again(tmp_path: Path) -> None:
-    session = Growing.at(tmp_path / "s.jsonl")
-    for _, turn in groupby(session_lines(6, 300_000), key=lambda item: item[0]):
-        data = b"".join(line for _, line in turn)
-        session.append(data)
-        size = session.path.stat().st_size
-        assert size - session.marker.said < len(data) + 1_000
-        assert session.mine().mined_until == size
-
-
 def test_nothing_new_keeps_the_place(tmp_path: Path) -> None:
     session = Growing.at(tmp_path / "s.jsonl")
     session.append(b"".join(line for _, line in session_lines(2, 5_000)))

@@ -189,6 +189,7 @@ def test_a_poison_job_ends_dead_and_the_others_done(state: StatePaths, ledger: L
     healthy = ledger.enqueue("single", {"key": "healthy"})
     assert run_worker(state)[0] == 0
     assert ledger.get(poison).state == "dead"
+    assert ledger.get(poison).error == "the worker died or lost its lease in attempt 3"
     assert ledger.get(healthy).state == "done"
     assert effects(state) == ["healthy"]
 

@@ -168,17 +168,6 @@ def test_the_pause_doubles_up_to_its_cap_and_is_jittered() -> None:
         assert top / 2 <= min(pauses) < max(pauses) <= top
 
 
-def test_a_crash_counts_so_a_poison_job_ends_dead(ledger: Ledger) -> None:
-    ledger.enqueue("effect")
-    for _ in range(3):
-        take(ledger)
-        ledger.requeue_expired(all_held_elsewhere=True)
-    job = only_job(ledger)
-    assert job.state == "dead"
-    assert job.error == "the worker died or lost its lease in attempt 3"
-    assert nothing_to_take(ledger)
-
-
 def test_a_postponed_attempt_does_not_count(ledger: Ledger, clock: Clock) -> None:
     ledger.enqueue("effect")
     for _ in range(30):

@@ -25,16 +25,13 @@ from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.services.model_mining import ANSWERS_FOLDER, AnswerCache
 from memoryvault.services.spending import SpendingSum, spent_since
 from memoryvault.sources.completion import Completion
-from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.tests.tasks.support import make_due
-from memoryvault.vault.turn import Origin
 
 SESSION = "7e0f3b1a-7d1e-4c55-9a51-0f6f6f2b8a33"
 PAYLOAD = {"session_id": SESSION, "cwd": "/home/dev/shop"}
@@ -147,15 +144,6 @@ def lessons(mined: Mined) -> list[Candidate]:
 # ------------------------------------------------------------------------------------------------ the good case
 
 
-def test_quotation_of_the_model_is_mined_and_its_cost_recorded(sandbox: Sandbox, model: LoopbackModel) -> None:
-    settings = endpoint_of(sandbox, model)
-    mined = mine(sandbox, settings)
-    (lesson,) = lessons(mined)
-    assert lesson.statement == REWORDED
-    assert mined.model == {"miner": "openai", "asked": 1, "tokens": TOKENS}
-    assert spent(settings).spent == TOKENS
-
-
 def test_text_sent_to_a_model_is_scrubbed(sandbox: Sandbox, model: LoopbackModel) -> None:
     mine(sandbox, endpoint_of(sandbox, model))
     (request,) = model.requests
@@ -201,15 +189,11 @@ def test_a_long_session_is_sent_in_windows(
 # ------------------------------------------------------------------------------------------------ failures
 
 FAULTS = {
-    "429": "status 429",
     "500": "status 500",
-    "redirect": "redirects",
-    "truncated": "did not finish",
     "garbage": "no JSON",
-    "cut": "",
-    "huge": "longer than",
     "slow": "no answer within 1 s",
 }
+"""The others that an endpoint can have are in sources/test_openai.py."""
 
 
 @pytest.mark.parametrize(
@@ -220,7 +204,6 @@ def test_local_findings_stand_on_any_failure(
 ) -> None:
     monkeypatch.setattr(model_mining, "CALL_SECONDS", 1.0)
     model.faults = [fault]
-    model.elsewhere = model.endpoint
     rule = user("Always run the linter before you commit.")
     settings = endpoint_of(sandbox, model)
     mined = mine(sandbox, settings, [*TALK, rule])
@@ -519,25 +502,3 @@ def test_reflect_takes_another_miner_for_once_and_a_dry_run_is_not_paid_twice(
     again = sandbox.memory("reflect", "--session", path, "--miner", "openai")
     assert "this was counted already" in again
     assert len(notes(sandbox)) == 1
-
-
-@pytest.mark.slow
-def test_real_sessions_are_mined_by_a_model_end_to_end(sandbox: Sandbox, model: LoopbackModel) -> None:
-    path = min(shared_data("sessions").glob("*.jsonl"), key=lambda one: one.stat().st_size)
-    words = [turn for turn in open_transcript(path, 0, None) if turn.origin is Origin.PROMPT]
-    longest = max((turn.typed for turn in words), key=len).split("\n")[0]
-    quote = " ".join(longest.split()[:8])
-    model.answer = finds(quote, category="idea")
-    endpoint_of(sandbox, model)
-    session = path.stem
-    transcript = sandbox.projects / "-home-dev-shop" / path.name
-    transcript.parent.mkdir(exist_ok=True)
-    transcript.write_bytes(path.read_bytes())
-    payload = {"session_id": session, "cwd": "/home/dev/shop", "transcript_path": str(transcript)}
-    sandbox.hook("SessionStart", {**payload, "source": "startup"})
-    sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    sandbox.memory("service", "worker", "--until-idle")
-    assert model.requests
-    assert any(quote.split()[0] in path.read_text("utf-8") for path in sandbox.vault.rglob("*.md"))
-    (mining,) = [row for row in sandbox.json("health")["spending"]["today"] if row["purpose"] == "mining"]
-    assert mining["spent"] == TOKENS * len(model.requests)

@@ -23,33 +23,18 @@ from memoryvault.pipelines.candidate import CATEGORIES
 from memoryvault.pipelines.reading.reading import CHANNELS, Message
 from memoryvault.pipelines.reading.sentences import sentences
 from memoryvault.runtime.errors import ModelUnavailable
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 from memoryvault.services.mining import MiningRequest
 from memoryvault.services.reading import NAME, SessionReader
 from memoryvault.tasks.jobs.mining_child import NO_MODEL
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.sandbox import Sandbox
 
 RULE = "ok, that works. from now on every pull request needs an entry in the changelog. please fix the typo"
 
 
 def message(text: str, before: str = "") -> Message:
     return Message(text, before, sentences(text))
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    (tmp_path / "MemoryVault").mkdir()
-    found = load_settings(
-        {
-            "HOME": str(tmp_path / "home"),
-            "MEMORY_CONFIG": str(tmp_path / "config.toml"),
-            "MEMORY_STATE_DIR": str(tmp_path / "state"),
-            "MEMORY_VAULT_PATH": str(tmp_path / "MemoryVault"),
-            "MEMORY_AUTOSTART": "false",
-        }
-    )
-    found.state.ensure()
-    return found
 
 
 @pytest.fixture
@@ -175,20 +160,15 @@ def test_a_reader_that_insists_says_that_an_installed_model_does_not_answer(sett
 @pytest.mark.model
 @pytest.mark.parametrize(("insist", "status"), [(True, NO_MODEL), (False, 0)])
 def test_the_first_attempts_at_a_session_wait_for_an_installed_model_and_the_later_do_not(
-    tmp_path: Path, settings: Settings, insist: bool, status: int
+    sandbox: Sandbox, settings: Settings, insist: bool, status: int
 ) -> None:
     (Path(settings.state.log) / "serve.stderr").mkdir(parents=True)  # So the service cannot be started.
     said = {"type": "user", "uuid": "u1", "sessionId": "s1", "message": {"role": "user", "content": RULE}}
-    transcript = tmp_path / "s1.jsonl"
+    transcript = sandbox.root / "s1.jsonl"
     transcript.write_text(json.dumps(said) + "\n")
     done = subprocess.run(
         [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
-        env={
-            "HOME": str(tmp_path / "home"),
-            "MEMORY_CONFIG": str(tmp_path / "config.toml"),
-            "MEMORY_STATE_DIR": str(tmp_path / "state"),
-            "MEMORY_VAULT_PATH": str(settings.vault.path),
-        },
+        env={name: value for name, value in sandbox.environment.items() if name != "MEMORY_AUTOSTART"},
         input=MiningRequest(str(transcript), "claude", insist=insist).to_json().decode(),
         capture_output=True,
         text=True,

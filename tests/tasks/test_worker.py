@@ -143,18 +143,6 @@ def test_a_job_that_fails_for_good_has_a_line_in_the_log(
     assert any(line.startswith(f"job {unknown} (single) failed for good: ") for line in caplog.messages)
 
 
-def test_a_job_that_keeps_failing_ends_dead(state: StatePaths, ledger: Ledger) -> None:
-    ledger.enqueue("effect")
-    dead = 0
-    for _ in range(3):
-        # A slow run may find its own job due again: two attempts in one.
-        dead += run(state, raising(RuntimeError("no"))).dead
-        time.sleep(0.2)
-    assert dead == 1
-    assert only_job(ledger).state == "dead"
-    assert len(only_job(ledger).history) == 3
-
-
 def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Ledger) -> None:
     ids = [ledger.enqueue("effect") for _ in range(3)]
     ledger.enqueue("single")
@@ -305,21 +293,6 @@ def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
     job = only_job(ledger)
     assert (job.state, job.attempt) == ("queued", 0)
     assert job.history[0]["outcome"] == "released"
-
-
-def test_worker_drains_running_jobs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
-    started = threading.Event()
-
-    def handler(job: RunningJob) -> None:
-        started.set()
-        time.sleep(0.5)
-
-    with serving(context(state), {"single": handler}) as worker:
-        first, second = ledger.enqueue("single"), ledger.enqueue("single")
-        assert started.wait(30)
-        worker.leave()
-    assert ledger.get(first).state == "done"
-    assert ledger.get(second).state == "queued"
 
 
 def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> None:
