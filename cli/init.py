@@ -59,7 +59,6 @@ from .hook_trial import HookTime, try_hooks
 from .model import KNOWN_MEGABYTES, fetch
 from .output import add_json, counted, cut, home_path, note, print_json
 from .path_arguments import named_path
-from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .progress import draw_mining
 from .settings_file import write_setting
@@ -541,7 +540,7 @@ def _report(
     pending = count_pending(store)
     active = count_active(settings, store).in_use
     unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
-    waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
+    waiting = ", ".join(pending.with_commands()) or ("nothing yet" if unread else "nothing")
     if plan.to_mine or pending.notes or active:  # With an empty vault, the next step says all.
         print(f"{counted(active, 'entry is', 'entries are')} in use; for you to look at: {waiting}")
     if recalled is not None:
@@ -580,7 +579,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
         return "Next: memory service up, which reads the sessions from before."
     if plan.to_mine and progress is not None and not progress.is_done:
         return f"Next: look again {_when_read(progress, first.seconds)}: memory review"
-    if list_with_commands(pending):
+    if pending.with_commands():
         return "Next: memory review, which asks about one after the other."
     if not plan.to_mine and not plan.known:
         return (

@@ -27,8 +27,7 @@ from memoryvault.hooks.opencode import PLUGIN_FILE
 from memoryvault.hooks.wiring import wired_events
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import compile_snapshot, load_settings
-from memoryvault.services.corpus.first_question import question_about
-from memoryvault.services.corpus.history import FirstRecall, first_recall
+from memoryvault.services.corpus.history import FirstRecall, first_recall, question_about
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.services.hook_log import read_hook_runs
 from memoryvault.services.indexing import reconcile_now
