@@ -535,7 +535,8 @@ def _report(
         print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
         paused = why_nothing_starts(settings) is not None
-        _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
+        has_model = is_installed(settings.embedding.model, Path(settings.state.models))
+        _tell_history(plan, progress, model=has_model, paused=paused)
     store = vault_store(settings)
     pending = count_pending(store)
     active = count_active(settings, store).in_use
@@ -595,10 +596,6 @@ def _when_read(progress: Progress, seconds: float) -> str:
         return "in some minutes"
     minutes = seconds / progress.finished * (progress.sessions - progress.finished) / 60
     return "in a minute" if minutes <= 1 else f"in about {round(minutes + 0.5)} minutes"
-
-
-def _model_is_here(settings: Settings) -> bool:
-    return is_installed(settings.embedding.model, Path(settings.state.models))
 
 
 def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused: bool) -> None:

@@ -64,7 +64,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Write the entry and print its path; in an agent's shell propose it. The worker then indexes it."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
-    is_named = args.slug is not None and not _is_text(args)
+    # What stands after the kind is the text if it has spaces, as no name has.
+    is_text = args.slug is not None and len(args.slug.split()) > 1 and args.body is None and args.body_file is None
+    is_named = args.slug is not None and not is_text
     if not is_named:
         _parse_text_alone(args)
     body = read_body(args)
@@ -135,11 +137,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def is_sentence(text: str) -> bool:
     """Whether the text is more than a word; a text that is not ASCII may have no spaces between words."""
     return len(text.split()) > 1 or not text.isascii()
-
-
-def _is_text(args: argparse.Namespace) -> bool:
-    """Whether what stands after the kind is the text: no name has spaces."""
-    return len(args.slug.split()) > 1 and args.body is None and args.body_file is None
 
 
 def _parse_text_alone(args: argparse.Namespace) -> None:

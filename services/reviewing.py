@@ -125,10 +125,10 @@ class _Deciding:
 class Reviewer:
     """The proposals of one vault, and the decisions on them."""
 
-    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+    def __init__(self, settings: Settings, store: VaultStore | None = None) -> None:
         self._settings = settings
         self.store = store or vault_store(settings)
-        self.journal = journal or Journal(settings.state, self.store)
+        self.journal = Journal(settings.state, self.store)
 
     def waiting(self, folder: str = REVIEW) -> list[Entry]:
         """Return the readable notes in every folder of this name, oldest first."""
