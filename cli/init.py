@@ -186,7 +186,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: {error}; `memory init` goes on without the model")
     hooks = _wire_hosts(setup, settings)
     first = _first_run(settings, args.history_days, quiet=args.json)
-    recalled = _recall(settings)
+    with suppress(IndexUnavailable):
+        reconcile_now(settings)
+    recalled = first_recall(settings)
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart and why_nothing_starts(settings) is None:
         # Last: loading the model would slow down the hooks that are measured above.
@@ -408,8 +410,13 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOut
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
-    """Queue the first jobs, start the worker, and wait until old sessions are mined."""
-    plan, run_queued = _queue_work(settings, days)
+    """Queue the index of the files and of skills and the mining of old sessions, start the worker, and wait until the
+    sessions are mined."""
+    request_indexing(settings)
+    with suppress(QueueUnavailable):  # The weekly schedule does it anyway.
+        enqueue(settings, "skills.index", unique_key="skills.index")
+    plan = plan_history(settings, days)
+    run_queued = enqueue_corpus(settings, plan) if days else None
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
     started = time.monotonic()
@@ -436,15 +443,6 @@ def _note_sources(settings: Settings, *, confirmed: bool) -> None:
 def _sources_confirmed(settings: Settings) -> bool:
     discovery = Discovery(settings, fetch_in_child(settings))
     return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
-
-
-def _queue_work(settings: Settings, days: int) -> tuple[Plan, BackfillRun | None]:
-    """Queue the index of the files, the index of skills, and the mining of old sessions."""
-    request_indexing(settings)
-    with suppress(QueueUnavailable):  # The weekly schedule does it anyway.
-        enqueue(settings, "skills.index", unique_key="skills.index")
-    plan = plan_history(settings, days)
-    return plan, enqueue_corpus(settings, plan) if days else None
 
 
 def _worker_runs(settings: Settings) -> bool:
@@ -475,13 +473,6 @@ def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
     if shown:
         note("")
     return latest
-
-
-def _recall(settings: Settings) -> FirstRecall | None:
-    """Ask about something that a session said, after updating the index."""
-    with suppress(IndexUnavailable):
-        reconcile_now(settings)
-    return first_recall(settings)
 
 
 # The report

@@ -72,13 +72,11 @@ class SessionRow:
 
     @property
     def host(self) -> str:
-        told = self.marker or self.old
-        return told.host if told is not None else ""
+        return self._source.host if self._source else ""
 
     @property
     def cwd(self) -> str:
-        told = self.marker or self.old
-        return told.cwd if told is not None else ""
+        return self._source.cwd if self._source else ""
 
     @property
     def project(self) -> str:
@@ -91,8 +89,11 @@ class SessionRow:
 
     @property
     def mined_bytes(self) -> int:
-        told = self.marker or self.old
-        return told.offset if told is not None else 0
+        return self._source.offset if self._source else 0
+
+    @property
+    def _source(self) -> Marker | OldSession | None:
+        return self.marker or self.old
 
 
 @dataclass(frozen=True)
