@@ -115,10 +115,8 @@ class OneLineParser(argparse.ArgumentParser):
             return ""
         if "--body" in self._option_string_actions:
             return "; give a text with --body, in quotes: --body 'TEXT'"
-        return "; put words that belong together in quotes" if self._takes_text() else ""
-
-    def _takes_text(self) -> bool:
-        return any(not (action.option_strings or action.type or action.choices) for action in self._actions)
+        takes_text = any(not (action.option_strings or action.type or action.choices) for action in self._actions)
+        return "; put words that belong together in quotes" if takes_text else ""
 
 
 class CommandParser(OneLineParser):

@@ -12,12 +12,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
-from ..hooks.wiring import WIRINGS, needs_renewal, trusted_by_codex, wired_events
+from ..hooks.wiring import WIRINGS, is_wired, needs_renewal, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
 from ..index.embedder import extra_of, locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
+from ..index.on_demand import what_starts_a_worker
 from ..index.receipts import TRIAL_CALLER
 from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
 from ..runtime.layout import DEFAULT_GROUP
@@ -50,8 +51,7 @@ from .doctor_checks import (
     sync_clients,
     vault_and_disk,
 )
-from .output import add_json, counted, in_line, print_json, with_home
-from .pages import how_to
+from .output import add_json, counted, how_to, in_line, print_json, with_home
 from .processes import stop_background
 from .progress import StatusLine
 
@@ -193,8 +193,7 @@ def _worker(context: Context) -> Finding:
     process = lock_holder(context.kept_state.worker_lock)
     if process is not None:
         return _running_worker(context, process)
-    by_hook = "the next session starts it, or " if hooks_start_worker(context.settings) else ""
-    return Finding("worker", "note", "does not run", f"{by_hook}`memory service up`" + ("" if by_hook else " runs it"))
+    return Finding("worker", "note", "does not run", what_starts_a_worker(context.settings, is_wired))
 
 
 def _running_worker(context: Context, process: int) -> Finding:

@@ -16,8 +16,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from .context import Context
 from .output import add_json, note, print_json, result_path
-from .proposed import report_proposed
-from .save import read_body
+from .save import read_body, report_proposed
 from .show import NAME
 
 EPILOG = """example:

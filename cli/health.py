@@ -19,7 +19,6 @@ from ..services.spending import SpendingReport
 from ..services.waiting_sessions import describe_sessions
 from .context import Context
 from .output import add_json, counted, in_line, print_json, print_table, with_home
-from .pending import list_with_commands
 
 EPILOG = """example:
   memory health --costs
@@ -93,7 +92,7 @@ def _model(index: IndexFigures) -> str:
 def _print(report: HealthReport, settings: Settings) -> None:
     for line in report.warnings:
         print(f"! {in_line(with_home(line))}")
-    todo = list_with_commands(report.waiting) if report.waiting is not None else []
+    todo = report.waiting.with_commands() if report.waiting is not None else []
     if todo:
         print(f"for you: {'; '.join(todo)}\n")
     elif not report.warnings:

@@ -46,8 +46,7 @@ from .output import (
     result_path,
     with_home,
 )
-from .proposed import report_proposed
-from .save import is_sentence
+from .save import is_sentence, report_proposed
 
 EPILOG = """example:
   memory idea "Show on a page how many charges were retried, by day."

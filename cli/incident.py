@@ -16,8 +16,7 @@ from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
 from .output import add_json, counted, in_line, note, print_json, result_path
-from .proposed import report_proposed
-from .save import read_body
+from .save import read_body, report_proposed
 
 EPILOG = """example:
   memory vault incident add --body-file failure.log --resolution 'Redis was not running: make services'

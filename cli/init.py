@@ -59,7 +59,6 @@ from .hook_trial import HookTime, try_hooks
 from .model import KNOWN_MEGABYTES, fetch
 from .output import add_json, counted, cut, home_path, note, print_json
 from .path_arguments import named_path
-from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .progress import draw_mining
 from .settings_file import write_setting
@@ -187,7 +186,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: {error}; `memory init` goes on without the model")
     hooks = _wire_hosts(setup, settings)
     first = _first_run(settings, args.history_days, quiet=args.json)
-    recalled = _recall(settings)
+    with suppress(IndexUnavailable):
+        reconcile_now(settings)
+    recalled = first_recall(settings)
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart and why_nothing_starts(settings) is None:
         # Last: loading the model would slow down the hooks that are measured above.
@@ -409,8 +410,13 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOut
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
-    """Queue the first jobs, start the worker, and wait until old sessions are mined."""
-    plan, run_queued = _queue_work(settings, days)
+    """Queue the index of the files and of skills and the mining of old sessions, start the worker, and wait until the
+    sessions are mined."""
+    request_indexing(settings)
+    with suppress(QueueUnavailable):  # The weekly schedule does it anyway.
+        enqueue(settings, "skills.index", unique_key="skills.index")
+    plan = plan_history(settings, days)
+    run_queued = enqueue_corpus(settings, plan) if days else None
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
     started = time.monotonic()
@@ -437,15 +443,6 @@ def _note_sources(settings: Settings, *, confirmed: bool) -> None:
 def _sources_confirmed(settings: Settings) -> bool:
     discovery = Discovery(settings, fetch_in_child(settings))
     return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
-
-
-def _queue_work(settings: Settings, days: int) -> tuple[Plan, BackfillRun | None]:
-    """Queue the index of the files, the index of skills, and the mining of old sessions."""
-    request_indexing(settings)
-    with suppress(QueueUnavailable):  # The weekly schedule does it anyway.
-        enqueue(settings, "skills.index", unique_key="skills.index")
-    plan = plan_history(settings, days)
-    return plan, enqueue_corpus(settings, plan) if days else None
 
 
 def _worker_runs(settings: Settings) -> bool:
@@ -476,13 +473,6 @@ def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
     if shown:
         note("")
     return latest
-
-
-def _recall(settings: Settings) -> FirstRecall | None:
-    """Ask about something that a session said, after updating the index."""
-    with suppress(IndexUnavailable):
-        reconcile_now(settings)
-    return first_recall(settings)
 
 
 # The report
@@ -536,12 +526,13 @@ def _report(
         print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
         paused = why_nothing_starts(settings) is not None
-        _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
+        has_model = is_installed(settings.embedding.model, Path(settings.state.models))
+        _tell_history(plan, progress, model=has_model, paused=paused)
     store = vault_store(settings)
     pending = count_pending(store)
     active = count_active(settings, store).in_use
     unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
-    waiting = ", ".join(list_with_commands(pending)) or ("nothing yet" if unread else "nothing")
+    waiting = ", ".join(pending.with_commands()) or ("nothing yet" if unread else "nothing")
     if plan.to_mine or pending.notes or active:  # With an empty vault, the next step says all.
         print(f"{counted(active, 'entry is', 'entries are')} in use; for you to look at: {waiting}")
     if recalled is not None:
@@ -580,7 +571,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
         return "Next: memory service up, which reads the sessions from before."
     if plan.to_mine and progress is not None and not progress.is_done:
         return f"Next: look again {_when_read(progress, first.seconds)}: memory review"
-    if list_with_commands(pending):
+    if pending.with_commands():
         return "Next: memory review, which asks about one after the other."
     if not plan.to_mine and not plan.known:
         return (
@@ -596,10 +587,6 @@ def _when_read(progress: Progress, seconds: float) -> str:
         return "in some minutes"
     minutes = seconds / progress.finished * (progress.sessions - progress.finished) / 60
     return "in a minute" if minutes <= 1 else f"in about {round(minutes + 0.5)} minutes"
-
-
-def _model_is_here(settings: Settings) -> bool:
-    return is_installed(settings.embedding.model, Path(settings.state.models))
 
 
 def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused: bool) -> None:

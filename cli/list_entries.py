@@ -27,7 +27,6 @@ from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
 from .output import add_json, fitted, in_line, note, print_json, report_passed_over
-from .pending import list_with_commands
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -141,7 +140,7 @@ def _print_alternatives(args: argparse.Namespace, notes: Sequence[Entry], today:
         counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(counts.values()):
             pending = PendingCounts(**{"proposals": 0, "inbox": 0, "ideas": 0, **counts}, questions=0)
-            note(f"memory: for you: {'; '.join(list_with_commands(pending))}; --include-inbox lists it, too")
+            note(f"memory: for you: {'; '.join(pending.with_commands())}; --include-inbox lists it, too")
 
 
 def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:

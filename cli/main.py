@@ -14,8 +14,7 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from .agent_rights import NO_NAME, Command, Does, require_allowed
 from .arguments import CommandParser, OneLineParser
 from .context import Context
-from .output import home_path
-from .pages import HOW_TO
+from .output import HOW_TO, home_path
 from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
 from .terminal_safety import OutputRefused, disarm_streams
@@ -73,8 +72,8 @@ COMMANDS: dict[str, Command] = {
     ),
     "health": Command("health", "what needs you; figures of entries, queue, index, hooks and processes", READS),
     "doctor": Command("doctor", "test the installation, live", READS),
-    "pause": Command("pause", "stop recording and start no job until `memory resume`", CHANGES),
-    "resume": Command("resume", "end a `memory pause`", CHANGES),
+    "pause": Command("pause", "stop recording and start no job until `memory resume`", CHANGES, "pause"),
+    "resume": Command("pause", "end a `memory pause`", CHANGES, "resume"),
     "uninstall": Command("uninstall", "remove the hooks; the vault stays", CHANGES),
     "import seed": Command(
         "seed",

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run:
         done = migration.plan()
     else:
-        done = migration.carry_out(_progress if sys.stderr.isatty() else None)
+        done = migration.carry_out((lambda number: redraw(f"migrated {number}")) if sys.stderr.isatty() else None)
         if any(one.result == "migrate" for one in done):
             request_indexing(context.settings)
     if args.json:
@@ -55,10 +55,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if counts["migrate"] and not args.dry_run:
         note("memory: `memory undo --of migrate` takes it back; the old folder was only read")
     return 0
-
-
-def _progress(done: int) -> None:
-    redraw(f"migrated {done}")
 
 
 def _as_json(one: MigratedFile) -> dict[str, object]:

@@ -197,7 +197,9 @@ def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
     size = f", about {KNOWN_MEGABYTES[name]} MB" if name in KNOWN_MEGABYTES else ""
     note(f"memory: {name} is not on this machine; it would be downloaded from {endpoint}{size}")
     note(f"memory: that tells {endpoint} this machine's address and the model's name, nothing else")
-    if not args.yes and not _agreed():
+    if not args.yes and not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask at; add --yes to download it")
+    if not args.yes and not is_agreed("Download it? [y/N] "):
         note("memory: nothing was downloaded, nothing was changed")
         return False
     fetch(name, Path(context.state.models), endpoint)
@@ -209,12 +211,6 @@ def fetch(name: str, models_folder: Path, endpoint: str) -> None:
     progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
     folder = download(name, models_folder, endpoint, progress)
     note(f"memory: {name} is in {folder}, its checksum is the hub's")
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to ask at; add --yes to download it")
-    return is_agreed("Download it? [y/N] ")
 
 
 def _is_path(text: str) -> bool:

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from ..vault.wording import CUT, one_line
@@ -23,6 +24,9 @@ COLUMN_CHARACTERS = 100
 
 LEAST_COLUMNS = 40
 """Shown of a text on the narrowest terminal, although the line then wraps."""
+
+HOW_TO = Path(__file__).resolve().parents[1] / "docs" / "how-to"
+"""Folder of the how-to pages, which are installed with the package."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +60,11 @@ def home_path(path: str | os.PathLike[str]) -> str:
     home, named = os.path.expanduser("~"), os.fspath(path)
     inside = home != "/" and (named + "/").startswith(home.rstrip("/") + "/")
     return "~" + named[len(home.rstrip("/")) :] if inside else named
+
+
+def how_to(name: str) -> str:
+    """Path of a how-to page in this installation."""
+    return str(HOW_TO / f"{name}.md")
 
 
 def result_path(path: str | os.PathLike[str]) -> str:

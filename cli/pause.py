@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 
+from ..hooks.wiring import is_wired
+from ..index.on_demand import what_starts_a_worker
 from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.layout import StatePaths
+from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
-from ..services.pausing import pause, paused_since
+from ..services.pausing import pause, pause_notice, paused_since, resume
 from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.wakeup import wake_worker
 from .context import Context
 from .output import add_json, counted, local_time, note, print_json
 
-EPILOG = """example:
+EPILOGS = {
+    "pause": """example:
   memory pause
 
 Until `memory resume`, hooks record nothing and add nothing to sessions, and the worker starts no job. Jobs that run go
@@ -22,17 +27,34 @@ A session that began before, or goes on after `memory resume`, is then read whol
 agent with MEMORY_ENABLED=false; to leave out a passage, put it in `<private>…</private>`.
 
 One kind of job alone: `memory jobs pause KIND`. What runs at set times: `memory jobs schedule pause NAME`.
-"""
+""",
+    "resume": "example:\n  memory resume\n",
+}
+
+UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory pause`."""
+def configure(parser: argparse.ArgumentParser, action: str) -> None:
+    """Arguments of `memory pause` and `memory resume`: only --json."""
+    parser.set_defaults(action=action)
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Pause; a second time changes nothing. It works with a broken settings file and without the vault."""
-    settings, state = switched_place(context)
+    """Pause or resume; a second time changes nothing. It works with a broken settings file and without the vault.
+
+    `resume` returns 1 while a setting still stops everything. Raises SettingsError if the vault is not known.
+    """
+    context, readable = context.despite_faults()
+    for fault in readable.faults:
+        note(f"memory: {fault}")
+    if "vault.path" in readable.unread:
+        raise SettingsError("vault.path could not be read: mend the file, then run this again")
+    act = _pause if args.action == "pause" else _resume
+    return act(args, context.settings, context.kept_state)
+
+
+def _pause(args: argparse.Namespace, settings: Settings, state: StatePaths) -> int:
     changed = pause(state)
     running = _running(settings)
     if args.json:
@@ -47,14 +69,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def switched_place(context: Context) -> tuple[Settings, StatePaths]:
-    """The readable settings and the state folder to pause. Raises SettingsError if the vault is not known."""
-    context, readable = context.despite_faults()
-    for fault in readable.faults:
-        note(f"memory: {fault}")
-    if "vault.path" in readable.unread:
-        raise SettingsError("vault.path could not be read: mend the file, then run this again")
-    return context.settings, context.kept_state
+def _resume(args: argparse.Namespace, settings: Settings, state: StatePaths) -> int:
+    changed = resume(state)
+    still = pause_notice(settings)
+    wake_worker(state.wake_socket)
+    if args.json:
+        print_json({"paused": still is not None, "changed": changed})
+    elif not still:
+        recorded = "sessions are recorded, and jobs start" if is_wired(settings) else f"jobs start; {UNWIRED}"
+        print(f"resumed: {recorded}" if changed else "nothing was paused")
+        if changed and lock_holder(state.worker_lock) is None:
+            print(f"no worker runs now: {what_starts_a_worker(settings, is_wired)}")
+    if still:
+        ended = "the pause has ended, but " if changed else ""
+        note(f"memory: {ended}{still}")
+    return 1 if still else 0
 
 
 def _running(settings: Settings) -> int:

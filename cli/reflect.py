@@ -12,7 +12,7 @@ from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
 from ..runtime.errors import QueueUnavailable, UsageError
-from ..runtime.settings import BY_NAME, Settings
+from ..runtime.settings import BY_NAME
 from ..services.corpus.backfill import newest_session
 from ..services.health_warnings import why_full
 from ..services.ideas.ledger import research_key
@@ -88,11 +88,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if not args.dry_run and (why := why_nothing_starts(context.settings)):
         raise UsageError(f"{why}: nothing is mined; --dry-run shows what would be")
+    settings = context.settings
+    if args.miner:
+        settings = replace(settings, reflection=replace(settings.reflection, miner=args.miner))
     path = args.session or _newest_here(context)
     path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
     try:
         _require_session(path, args.host)
-        mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
+        mined = mine_transcript(MiningRequest(str(path), args.host or ""), settings)
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
     if mined.bad_lines:
@@ -149,10 +152,6 @@ def _require_session(path: Path, host: str | None) -> None:
         return
     whose = host or f"an agent ({', '.join(sorted(HOSTS))})"
     raise UsageError(f"{path} is not a session of {whose}: there is no record of one in it")
-
-
-def _with_miner(settings: Settings, miner: str | None) -> Settings:
-    return replace(settings, reflection=replace(settings.reflection, miner=miner)) if miner else settings
 
 
 def becomes(routed: RoutedCandidate) -> str:

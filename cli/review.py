@@ -49,7 +49,6 @@ from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, cut, in_line, note, print_json, print_table, report_passed_over
-from .pending import list_other_places
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
 from .terminal import LEAVE, Interrupted, read_key, read_line
@@ -217,7 +216,7 @@ def _nothing(args: argparse.Namespace, context: Context) -> str:
     """The line for an empty list, with what waits elsewhere."""
     if args.inbox:
         return "the inbox is empty"
-    others = list_other_places(count_pending(context.store))
+    others = count_pending(context.store).other_places()
     return "nothing waits for your decision" + (f"; elsewhere: {', '.join(others)}" if others else "")
 
 

@@ -10,10 +10,10 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import group_of
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.seeding import LEAST_SCORE, grade
-from ..runtime.errors import EntryExists, UsageError
+from ..runtime.errors import EntryExists, EntryInvalid, UsageError
 from ..runtime.layout import PROJECTS
 from ..runtime.slug import title_slug
-from ..services.agent_proposals import AgentProposals, ProposalFields
+from ..services.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from ..services.evolving import says_already
 from ..services.known_memories import VaultMemories
 from ..services.remembering import free_path
@@ -24,7 +24,6 @@ from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import meant_kind, report_meant
 from .output import add_json, note, print_json, result_path
-from .proposed import report_proposed
 
 EPILOG = """example:
   memory save 'Release notes are bullet points.'
@@ -65,7 +64,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Write the entry and print its path; in an agent's shell propose it. The worker then indexes it."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
-    is_named = args.slug is not None and not _is_text(args)
+    # What stands after the kind is the text if it has spaces, as no name has.
+    is_text = args.slug is not None and len(args.slug.split()) > 1 and args.body is None and args.body_file is None
+    is_named = args.slug is not None and not is_text
     if not is_named:
         _parse_text_alone(args)
     body = read_body(args)
@@ -138,11 +139,6 @@ def is_sentence(text: str) -> bool:
     return len(text.split()) > 1 or not text.isascii()
 
 
-def _is_text(args: argparse.Namespace) -> bool:
-    """Whether what stands after the kind is the text: no name has spaces."""
-    return len(args.slug.split()) > 1 and args.body is None and args.body_file is None
-
-
 def _parse_text_alone(args: argparse.Namespace) -> None:
     """Set kind, slug and body from the text that stands alone or after the kind. Raises UsageError."""
     if args.slug is not None:
@@ -169,6 +165,26 @@ def _propose(args: argparse.Namespace, body: str, project: str | None, context: 
     fields = ProposalFields(args.slug, [tag.strip() for tag in args.tags.split(",")], args.group, project)
     proposed = AgentProposals(context.settings, context.store).propose(args.kind, title, body, fields)
     return report_proposed(proposed, context, as_json=args.json)
+
+
+def report_proposed(
+    proposed: ProposalOutcome, context: Context, *, as_json: bool, known: str = "nothing was written"
+) -> int:
+    """Print the outcome and why it is only a proposal; return the exit code. Raises EntryInvalid if it was rejected."""
+    if proposed.verdict == "rejected before":
+        raise EntryInvalid(f"the user has turned that down before: {proposed.path}")
+    where = str(context.vault / proposed.path)
+    if proposed.verdict == "waits for review":
+        request_indexing(context.settings)
+    if as_json:
+        print_json({"verdict": proposed.verdict, "path": where})
+    else:
+        print(result_path(where))
+    if proposed.verdict == "waits for review":
+        note(f"memory: run by {context.agent}, so it is a proposal: it waits for the user (`memory review`)")
+    else:
+        note(f"memory: that is known already; {known}")
+    return 0
 
 
 def read_body(args: argparse.Namespace) -> str:

@@ -155,7 +155,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         warnings=tuple(dict.fromkeys(filter(None, warnings))),
         entries=entries,
         waiting=waiting,
-        last_reflection=_iso(last) if last else None,
+        last_reflection=datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
         unconfirmed=ledger.unconfirmed if ledger else None,
         queue=ledger.queue if ledger else None,
         sessions=ledger.sessions if ledger else None,
@@ -324,7 +324,3 @@ def resident_megabytes(pid: int) -> float | None:
         return int(said.stdout) / 1024
     except (OSError, ValueError):
         return None
-
-
-def _iso(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

@@ -144,18 +144,10 @@ def text_of(store: VaultStore, path: str) -> str | None:
 class Journal:
     """Apply and record changes, always under the vault's lock."""
 
-    def __init__(
-        self,
-        state: StatePaths,
-        store: VaultStore,
-        *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        max_bytes: int = MAX_JOURNAL_BYTES,
-    ) -> None:
+    def __init__(self, state: StatePaths, store: VaultStore, *, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._folder = Path(state.journal)
         self._pending = Path(state.pending_change)
         self._store = store
-        self._now = now
         self._max_bytes = max_bytes
 
     @property
@@ -192,7 +184,7 @@ class Journal:
 
     def stamp(self) -> str:
         """Return the current time in the format of acts and entries."""
-        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def new_run(self, name: str) -> str:
         """Return a new run name for the acts of one job or command."""
@@ -234,7 +226,9 @@ class Journal:
                 self._expect(change, moves, consent)
             for move in moves:
                 self._expect_folder(move)
-            self._write_pending(act)
+            with self._writing():
+                make_private_folder(str(self._folder))
+                replace_file(self._pending, json.dumps(act).encode("ascii"))
             kill_point("journal-pending")
             try:
                 self._finish(act)
@@ -517,11 +511,6 @@ class Journal:
         elif expected is not None:
             with suppress(EntryNotFound):  # As above: another device has removed it.
                 self._store.remove(path, expected)
-
-    def _write_pending(self, act: Mapping[str, Any]) -> None:
-        with self._writing():
-            make_private_folder(str(self._folder))
-            replace_file(self._pending, json.dumps(act).encode("ascii"))
 
     def _read_pending(self) -> dict[str, Any] | None:
         try:

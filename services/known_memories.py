@@ -232,7 +232,7 @@ class VaultMemories:
             if candidate.confirmed and not any(map(_is_users, entries)):
                 continue
             # "Always deploy on Mondays. Always deploy on Thursdays." in one message means both.
-            if not any(_has_said(entry, candidate) for entry in entries):
+            if all(_records(entry, candidate).isdisjoint(candidate.records) for entry in entries):
                 said = max((source.said for entry in entries for source in entry.sources), default="")
                 return ReversedRule(rule.path, rule.project, said)
         return None
@@ -349,11 +349,6 @@ def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:
 def _holds(entry: Entry, candidate: Candidate) -> bool:
     """Whether the candidate's records of its session are evidence of the entry."""
     return _records(entry, candidate).issuperset(candidate.records)
-
-
-def _has_said(entry: Entry, candidate: Candidate) -> bool:
-    """Whether one of the candidate's messages is evidence of the entry."""
-    return not _records(entry, candidate).isdisjoint(candidate.records)
 
 
 def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
-from ..vault.pending import PENDING_FOLDERS, describe_pending, group_by_place
+from ..vault.pending import PENDING_FOLDERS, describe_other_places, describe_pending, describe_review, group_by_place
 from ..vault.registry import HEADER_BYTES
 from ..vault.store import VaultStore
+
+COMMANDS = {"inbox": "memory vault inbox", "ideas": "memory idea list", "patterns": "memory skills watchlist"}
+"""Place outside of `memory review` -> command that shows what waits there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,15 @@ class PendingCounts:
     def describe(self) -> str:
         """Return all counts as one text: `8 proposals, 1 question about ideas, 3 in the inbox, 21 ideas`; `nothing`."""
         return describe_pending(asdict(self))
+
+    def with_commands(self) -> list[str]:
+        """Return every place with its command: `["8 proposals (memory review)", "21 ideas (memory idea list)"]`."""
+        review = " and ".join(describe_review(asdict(self)))
+        return [*([f"{review} (memory review)"] if review else []), *self.other_places()]
+
+    def other_places(self) -> list[str]:
+        """Return every place except `memory review`, with its command."""
+        return [f"{phrase} ({COMMANDS[place]})" for place, phrase in describe_other_places(asdict(self)).items()]
 
 
 def count_pending(store: VaultStore) -> PendingCounts:

@@ -56,7 +56,7 @@ from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
 from .ideas.ledger import asked_idea, commit_idea, decline, research_key, slug_of, surface, taken_back
-from .ideas.research_fields import with_research_of, without_research
+from .ideas.research import with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
@@ -125,10 +125,10 @@ class _Deciding:
 class Reviewer:
     """The proposals of one vault, and the decisions on them."""
 
-    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+    def __init__(self, settings: Settings, store: VaultStore | None = None) -> None:
         self._settings = settings
         self.store = store or vault_store(settings)
-        self.journal = journal or Journal(settings.state, self.store)
+        self.journal = Journal(settings.state, self.store)
 
     def waiting(self, folder: str = REVIEW) -> list[Entry]:
         """Return the readable notes in every folder of this name, oldest first."""

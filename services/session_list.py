@@ -72,13 +72,11 @@ class SessionRow:
 
     @property
     def host(self) -> str:
-        told = self.marker or self.old
-        return told.host if told is not None else ""
+        return self._source.host if self._source else ""
 
     @property
     def cwd(self) -> str:
-        told = self.marker or self.old
-        return told.cwd if told is not None else ""
+        return self._source.cwd if self._source else ""
 
     @property
     def project(self) -> str:
@@ -91,8 +89,11 @@ class SessionRow:
 
     @property
     def mined_bytes(self) -> int:
-        told = self.marker or self.old
-        return told.offset if told is not None else 0
+        return self._source.offset if self._source else 0
+
+    @property
+    def _source(self) -> Marker | OldSession | None:
+        return self.marker or self.old
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,14 @@ def session_page(
     settings: Settings, number: int, size: int, *, search: str = "", only_learned: bool = False
 ) -> Listed[SessionRow]:
     """Return a page of sessions, latest first; `search` is a part of the id, the host or the folder."""
-    learned = _learned(settings)
+    learned: Mapping[str, tuple[int, str]] = _from_index(settings, CatalogReader.count_by_session, {})
     rows = _rows(settings, learned)
     if only_learned:
         rows = [row for row in rows if row.learned]
     if search:
         sought = search.lower()
         read = _with_markers(settings, rows)
-        rows = [row for row in read if sought in _searched_text(row)]
+        rows = [row for row in read if sought in f"{row.id} {row.host} {row.cwd}".lower()]
     page = page_of(rows, number, size)
     return replace(page, rows=_with_markers(settings, page.rows))
 
@@ -218,10 +219,6 @@ def _old(settings: Settings) -> Mapping[str, OldSession]:
     return CorpusStore(settings.state).sessions() if Path(settings.state.state_db).exists() else {}
 
 
-def _learned(settings: Settings) -> Mapping[str, tuple[int, str]]:
-    return _from_index(settings, CatalogReader.count_by_session, {})
-
-
 def _entries(settings: Settings, session: str) -> list[EntryRow]:
     return _from_index(settings, lambda reader: reader.entries_of_session(session), [])
 
@@ -276,10 +273,6 @@ def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[Sessio
         else row
         for row in rows
     ]
-
-
-def _searched_text(row: SessionRow) -> str:
-    return " ".join((row.id, row.host, row.cwd)).lower()
 
 
 def _unmined(row: SessionRow) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ..runtime.days import local_day
 from .state_db import state_transaction
@@ -37,11 +37,8 @@ class BudgetRefused(Exception):
         self.cap = cap
 
 
-@dataclass(frozen=True)
-class Reservation:
-    """Reserved amounts: their row ids in state.db, by unit."""
-
-    rows: Mapping[Unit, int]
+Reservation: TypeAlias = Mapping[Unit, int]
+"""Reserved amounts: their row ids in state.db, by unit."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +84,12 @@ class SpendingBook:
                     (self._purpose, subject, unit, amount, day, now),
                 )
                 rows[unit] = int(cursor.lastrowid or 0)
-        return Reservation(rows)
+        return rows
 
     def settle(self, reservation: Reservation, spent: Mapping[Unit, int]) -> None:
         """Record what was really spent; units that are not named count as 0."""
         with state_transaction(self._path) as conn:
-            for unit, row in reservation.rows.items():
+            for unit, row in reservation.items():
                 conn.execute("UPDATE spending SET spent = ? WHERE id = ?", (spent.get(unit, 0), row))
 
     def left(self, subject: str, cap: Cap) -> int:

@@ -26,7 +26,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, taken_back
-from .ideas.research_fields import without_research
+from .ideas.research import without_research
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 from .tombstones import Evidence, Tombstones, evidence_in
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.pages import HOW_TO, how_to
+from memoryvault.cli.output import HOW_TO, how_to
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SHIPPED = {"tests", "docs", "bench", "training", "build", "dist"}

@@ -65,7 +65,6 @@ FACTS_SECONDS = 7 * SECONDS_PER_DAY
 class AdaptationOutcome:
     """The result for a pattern. If no note was written, `path` is None and `detail` says why."""
 
-    key: str
     pattern: Pattern
     slug: str
     judgement: Judgement | None
@@ -136,7 +135,7 @@ class Adaptation:
         ) -> AdaptationOutcome:
             if verdict:
                 self.found.judge(pattern.key, verdict)
-            return AdaptationOutcome(pattern.key, pattern, slug, judgement, path, detail)
+            return AdaptationOutcome(pattern, slug, judgement, path, detail)
 
         if identity(pattern) in self.watchlist.proposed():
             return ended("it has a note already", None, "proposed")

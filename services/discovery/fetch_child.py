@@ -180,19 +180,12 @@ def fetch_in_child(
             ended = result.last_words() if result.ended == "exited" else f"killed: {result.ended}"
             return FetchResult(problem=f"{request.shown}: reading it failed ({ended})")
         try:
-            return _result_from_json(json.loads(result.stdout))
+            value = json.loads(result.stdout)
+            return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
         except (ValueError, KeyError, TypeError):
             return FetchResult(problem=f"{request.shown}: reading it gave no answer")
 
     return fetch
-
-
-def _result_from_json(value: Mapping[str, Any]) -> FetchResult:
-    return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
-
-
-def _request_from_json(value: Mapping[str, Any]) -> FetchRequest:
-    return FetchRequest(**{**value, "allow": tuple((str(host), int(port)) for host, port in value["allow"])})
 
 
 def main() -> int:
@@ -201,7 +194,8 @@ def main() -> int:
     # macOS does not know the limit and goes without it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    request = _request_from_json(json.load(sys.stdin))
+    value = json.load(sys.stdin)
+    request = FetchRequest(**{**value, "allow": tuple((str(host), int(port)) for host, port in value["allow"])})
     try:
         found = fetch(request)
     except MemoryError:

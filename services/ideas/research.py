@@ -1,16 +1,22 @@
-"""Find the ideas that are not researched yet, and request research (`tasks/jobs/research.py` carries it out)."""
+"""Find the ideas that are not researched yet, request research (`tasks/jobs/research.py` carries it out), and separate
+what research writes into an idea's note from the rest.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 
+from ...pipelines.research import receipt_in, with_receipt, without_receipt
 from ...runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ...runtime.settings import Settings
 from ...tasks.queue.job import RunningJob
 from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger
+from ...vault.entry import parse_text
+from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
+from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from .ledger import find_idea, research_key
 
@@ -22,6 +28,8 @@ WAITING = "waiting"
 LOCAL = "local"
 CONSENT_PASS = "consent"
 """The pass that continues with the remaining budget once the user has agreed."""
+FIELDS = ("research", "research_pass")
+"""Properties of an idea's note that research writes; they and the receipt are no decisions of the user."""
 
 
 def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
@@ -48,3 +56,26 @@ def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, s
             yield note.parent.name, str(idea.extra.get("research_pass") or "")
         elif state == LOCAL and settings.research.network:
             yield note.parent.name, CONSENT_PASS
+
+
+def without_research(store: VaultStore, path: str, text: str) -> str:
+    """Return an idea's note as it was before any research."""
+    entry = parse_text(path, text)
+    body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
+    fields: dict[str, StoreValue] = {**dict.fromkeys(FIELDS), "updated": entry.updated}
+    try:
+        return str(store.render_edit(text, fields, body))
+    except EntryInvalid:
+        return text
+
+
+def with_research_of(store: VaultStore, path: str, before: str, now: str) -> str:
+    """Return the earlier note `before` with the research done since. Raises EntryInvalid."""
+    old, new = (parse_text(path, text) for text in (before, now))
+    receipt = receipt_in(new.body)
+    body = Scrubbed.trusted(with_receipt(old.body, receipt) if receipt else old.body, reason="both are in the vault")
+    fields: dict[str, StoreValue] = {}
+    for name in FIELDS:
+        value = new.extra.get(name)
+        fields[name] = None if value is None else Scrubbed.trusted(str(value), reason="it is in the vault")
+    return str(store.render_edit(before, {**fields, "updated": old.updated}, body))

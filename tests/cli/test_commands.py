@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -17,13 +16,10 @@ from memoryvault.cli import topics
 from memoryvault.cli.arguments import INSTEAD
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, GROUPS, OLD_NAMES, build_parser
-from memoryvault.cli.reflect import becomes
-from memoryvault.pipelines.routing import Action, RoutedCandidate, Tier
 from memoryvault.runtime.errors import UsageError
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.stores import open_index
 from memoryvault.tests.corpus.sessions import old_session
-from memoryvault.tests.review.support import RULE
 from memoryvault.tests.support.sandbox import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -411,13 +407,6 @@ def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) ->
     done = sandbox.run("reflect", "--session", path)
     assert done.stdout == shown.stdout
     assert "nothing was written" not in done.stderr
-
-
-def test_a_candidate_that_is_not_kept_has_no_place() -> None:
-    pasted = replace(RULE, typed=False)
-    nowhere = RoutedCandidate(pasted, Tier.LOW, Action.NOTHING, "", "not in words you typed")
-    assert becomes(nowhere) == "nothing (not in words you typed)"
-    assert becomes(replace(nowhere, action=Action.WRITE, destination="a.md")) == "write: a.md (not in words you typed)"
 
 
 def test_uninstall_names_what_stays_only_where_it_is(sandbox: Sandbox) -> None:

@@ -34,7 +34,7 @@ from memoryvault.cli.doctor import (
     examine,
 )
 from memoryvault.cli.doctor_checks import Finding
-from memoryvault.cli.pages import how_to
+from memoryvault.cli.output import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks import install as install_module
@@ -143,9 +143,9 @@ def test_without_hooks_doctor_does_not_promise_that_a_session_starts_a_worker(co
     assert _worker(context).todo == "the next session starts it, or `memory service up`"
     assert "starts the worker" in doctor_checks.login_service(context).detail
     by_hand = Context({**context.env, "MEMORY_AUTOSTART": "false"})
-    assert _worker(by_hand).todo == "`memory service up` runs it"
+    assert _worker(by_hand).todo == "`memory service up`"
     uninstall(context.settings)
-    assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory service up` runs it")
+    assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory service up`")
     assert doctor_checks.login_service(context).detail == "none"
     hooks = doctor_checks.hooks_wired(context)
     assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")

@@ -295,12 +295,6 @@ def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: p
     assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
 
 
-def test_the_highest_number_of_hits_is_named(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert main(["recall", "backup", "-k", "10000"]) == 0
-    assert "memory: at most 100 are given" in capsys.readouterr().err
-
-
 def test_writing_a_topic_warns_of_an_index_that_is_too_long(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     index = vault / "personal-projects/shop/memory/MEMORY.md"
     index.parent.mkdir(parents=True)

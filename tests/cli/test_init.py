@@ -18,8 +18,8 @@ import pytest
 from memoryvault.cli import hook_trial, processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
-from memoryvault.cli.hook_trial import HookTime, try_hooks
-from memoryvault.cli.init import _speed, folder_named, show_first_recall
+from memoryvault.cli.hook_trial import try_hooks
+from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
@@ -27,8 +27,7 @@ from memoryvault.hooks.opencode import PLUGIN_FILE
 from memoryvault.hooks.wiring import wired_events
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import compile_snapshot, load_settings
-from memoryvault.services.corpus.first_question import question_about
-from memoryvault.services.corpus.history import FirstRecall, first_recall
+from memoryvault.services.corpus.history import FirstRecall, first_recall, question_about
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.services.hook_log import read_hook_runs
 from memoryvault.services.indexing import reconcile_now
@@ -308,24 +307,6 @@ def test_an_agent_that_seems_not_to_be_there_is_named_before_anything_is_asked(t
     told = sandbox.run("init", "--vault", str(tmp_path / "Notes")).stderr
     assert "there is no terminal to ask at" in told
     assert ("Claude Code seems not to be installed: ~/.claude is not there; `memory init --host" in told) != is_there
-
-
-def hook_time(event: str, ms: float) -> HookTime:
-    return HookTime(event, ms, 100)
-
-
-@pytest.mark.parametrize(
-    ("times", "said"),
-    [
-        ([hook_time("Stop", 20), hook_time("SessionEnd", 56.2)], "works: SessionEnd took longest, 56 of its 100 ms"),
-        (
-            [hook_time("Stop", 20), hook_time("SessionEnd", 151)],
-            "works, only slower than meant: SessionEnd took 151 ms, its limit is 100",
-        ),
-    ],
-)
-def test_a_hook_over_its_limit_is_told_in_words(times: list[HookTime], said: str) -> None:
-    assert _speed(times).startswith(said)
 
 
 def test_the_chosen_one_of_several_obsidian_vaults_is_named(tmp_path: Path) -> None:

@@ -141,19 +141,6 @@ def test_a_kind_that_is_known_or_like_no_other_is_just_saved(
     assert capsys.readouterr().err == ""
 
 
-def test_where_no_idea_is_due_it_says_when_one_will_be(
-    vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert main(["idea", "Retry page", "A page that shows how many charges were retried."]) == 0
-    capsys.readouterr()
-    assert main(["idea", "gc"]) == 0
-    told = "none is due yet: you are asked about an idea that nobody came back to {} after it was noted\n"
-    assert capsys.readouterr().out == told.format("6 months")
-    monkeypatch.setenv("MEMORY_INCUBATOR_GC_MONTHS", "1")
-    assert main(["idea", "gc"]) == 0
-    assert capsys.readouterr().out == told.format("1 month")
-
-
 @pytest.mark.parametrize("command", ["list --project", "recall charges --project", "recall charges --filter"])
 @pytest.mark.parametrize("written", ["My Shop", "my-shop"])
 def test_a_project_is_the_same_however_it_is_written(

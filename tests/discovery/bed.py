@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.discovery.adapting import SOURCES_NOTE, Adaptation, AdaptationOutcome
 from memoryvault.services.discovery.fetch_child import Fetch, fetch
 from memoryvault.services.discovery.scan import Discovery, ScanReport
 from memoryvault.services.discovery.watchlist import Watchlist
-from memoryvault.services.stores import vault_store
 from memoryvault.vault.entry import Entry
-from memoryvault.vault.store import VaultStore
 
+from ..review import support
 from .server import Site
 
 
@@ -35,23 +32,9 @@ def a_list(*names: str) -> str:
 
 
 @dataclass
-class Bed:
-    root: Path
+class Bed(support.Bed):
     site: Site
-    env: Mapping[str, str]
     clock: Clock = field(default_factory=Clock)
-
-    @property
-    def vault(self) -> Path:
-        return self.root / "MemoryVault"
-
-    @property
-    def settings(self) -> Settings:
-        return load_settings(self.env)
-
-    @property
-    def store(self) -> VaultStore:
-        return vault_store(self.settings)
 
     @property
     def watchlist(self) -> Watchlist:
@@ -76,25 +59,12 @@ class Bed:
     def notes(self) -> list[Entry]:
         return self.watchlist.all()
 
-    def files(self) -> dict[str, str]:
-        return {str(p.relative_to(self.vault)): p.read_text("utf-8") for p in sorted(self.vault.rglob("*.md"))}
-
     def delete_state(self) -> None:
         shutil.rmtree(self.root / "state")
         self.settings.state.ensure()
 
 
 def make_bed(root: Path, site: Site) -> Bed:
-    (root / "MemoryVault").mkdir()
     (root / "config.toml").write_text(f'[discovery]\ngithub_api = "http://127.0.0.1:{site.port}"\n', "utf-8")
-    env = {
-        "HOME": str(root / "home"),
-        "PATH": "/usr/bin:/bin",
-        "MEMORY_CONFIG": str(root / "config.toml"),
-        "MEMORY_STATE_DIR": str(root / "state"),
-        "MEMORY_VAULT_PATH": str(root / "MemoryVault"),
-        "MEMORY_AUTOSTART": "false",
-    }
-    bed = Bed(root, site, env)
-    bed.settings.state.ensure()
-    return bed
+    bed = support.make_bed(root)
+    return Bed(bed.root, bed.env, site)

@@ -269,21 +269,9 @@ def test_a_path_is_made_of_two_names() -> None:
     assert archive_path(path) == "personal-private/_skill-watchlist/_archive/source-a/entry-one.md"
 
 
-@pytest.mark.parametrize("name", ["", "..", "../preferences", "_archive", "A", "a.md", "a\n", "ä", "x" * 81])
-def test_no_other_name_makes_a_path(name: str) -> None:
-    for source, pattern in ((name, "x"), ("x", name)):
-        with pytest.raises(PathRefused):
-            note_path(source, pattern)
-
-
 @pytest.mark.parametrize("below", ["../preferences/x.md", "../_skill-watchlist/a.md", "_archive/a/x.md", "a/b/x.md"])
 def test_only_a_note_of_the_watchlist_can_be_decided_on(below: str) -> None:
     with pytest.raises(PathRefused):
         parts_of(f"personal-private/_skill-watchlist/{below}")
     with pytest.raises(PathRefused):
         parts_of("personal-private/preferences/x.md")
-
-
-def test_the_address_of_a_source_is_shown_without_what_may_be_a_secret() -> None:
-    assert Source("feed", "https://ann:hush@a.org/x.xml?token=hush#top").address == "https://a.org/x.xml"
-    assert Source("topic", "claude-code").address == Source("folder", "~/src/skills").address == ""

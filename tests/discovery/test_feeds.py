@@ -357,21 +357,6 @@ def test_known_entries_of_a_feed_are_limited() -> None:
     assert novelty(last, novelty([], known, "s").known, "s").new == (), "nor what is gone for a while"
 
 
-@pytest.mark.parametrize(
-    ("host", "number"), [("https://new.example", 1), ("https://b.org", 2), ("https://new.example", 2)]
-)
-def test_entries_without_a_description_are_known_when_ids_or_host_change(host: str, number: int) -> None:
-    def listed(host: str, number: int, *more: str) -> list[SourceItem]:
-        return [
-            SourceItem(f"{host}/posts/{title.lower()}", title, identity=f"tag:{host},{number}:{title}")
-            for title in ("Hooks", "Skills", *more)
-        ]
-
-    known = novelty(listed("https://b.org", 1), (), "s").known
-    later = novelty(listed(host, number, "Evals"), known, "s")
-    assert [pattern.title for pattern in later.new] == ["Evals"]
-
-
 @pytest.mark.parametrize("place", ["blog/{}", "posts/{}.html", "{}/", "2026/11/{}?utm_source=rss"])
 def test_entries_without_a_description_are_known_when_their_site_moves_them(place: str) -> None:
     def listed(place: str, host: str, *titles: str) -> list[SourceItem]:

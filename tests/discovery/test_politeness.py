@@ -34,11 +34,6 @@ def test_a_host_that_fails_is_left_alone_for_longer_each_time_also_by_the_next_p
     assert bed.scan().sources[0].state == "fetched"
 
 
-def test_a_job_is_tried_again_when_its_source_may_be_asked_again_and_not_before(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
-    assert bed.scan().again_at == bed.clock.now + 300
-
-
 def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='7200')}")
     bed.scan()

@@ -343,8 +343,7 @@ def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Most slugs are meaningless: `url-1c2d3e4f`."""
-    for name, value in bed.env.items():
-        monkeypatch.setenv(name, value)
+    bed.enter(monkeypatch)
     gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
     bed.sources(f"list: {site.put('/l.md', a_list('one'))}?token=hush", f"feed: {gone}")
     assert main(["skills", "discover"]) == 1

@@ -23,9 +23,7 @@ from memoryvault.services.discovery.watchlist import (
     Watchlist,
     WatchlistWriter,
 )
-from memoryvault.services.reviewing import Reviewer
-from memoryvault.services.tombstones import Tombstones
-from memoryvault.services.undoing import Selector, Undo
+from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -158,8 +156,7 @@ def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
 def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
     found(bed)
     bed.adapt()
-    undo = Undo(bed.store, bed.watchlist.journal, Tombstones(bed.store))
-    undo.carry_out(Selector(last=True))
+    bed.undo.carry_out(Selector(last=True))
     assert bed.notes() == []
 
 
@@ -175,7 +172,7 @@ def put(bed: Bed, source: str, pattern: str, body: str = "Our words.", made_from
     return writer(bed).write(source, pattern, {}, Scrubbed("t"), text, made_from=[made_from], run="r")
 
 
-@pytest.mark.parametrize("name", ["..", "../preferences", "_always-load", "a/b", "/etc", "a\\b", "", "A", "~"])
+@pytest.mark.parametrize("name", ["", "..", "../x", "_archive", "a/b", "a\\b", "A", "a.md", "a\n", "ä", "x" * 81])
 def test_the_writer_writes_nowhere_else(bed: Bed, name: str) -> None:
     for source, pattern in ((name, "x"), ("x", name)):
         with pytest.raises(PathRefused):
@@ -280,7 +277,7 @@ def test_a_decision_can_be_taken_back(three: Bed) -> None:
     path = f"{FOLDER}/source-a/entry-one.md"
     before = three.files()
     three.watchlist.decide(path, Dismiss(), run="r")
-    assert Reviewer(three.settings).undo_last() is not None
+    assert three.reviewer.undo_last() is not None
     assert three.files() == before
 
 

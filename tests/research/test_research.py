@@ -11,7 +11,7 @@ import pytest
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
 from memoryvault.runtime.errors import EditConflict
-from memoryvault.services.ideas.research_fields import without_research
+from memoryvault.services.ideas.research import without_research
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.undoing import Selector, Why
 from memoryvault.tasks.jobs import handlers

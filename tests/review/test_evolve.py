@@ -203,17 +203,6 @@ def test_note_that_cannot_be_evolved_is_left_with_a_reason(bed: Bed) -> None:
     assert bed.files() == before
 
 
-def test_an_entry_is_found_by_path_or_slug_but_never_guessed_from_a_wrong_path(bed: Bed) -> None:
-    old_note(bed)
-    for name in (OLD, OLD.removesuffix(".md"), "deploy-day", str(bed.vault / OLD)):
-        assert resolve_entry(bed.store, name) == OLD
-    with pytest.raises(EntryNotFound):
-        resolve_entry(bed.store, "personal-projects/shop/preferences/deploy-day.md")
-    bed.note("personal-projects/shop/preferences/deploy-day.md", "x", kind="preferences")
-    with pytest.raises(UsageError, match="several"):
-        resolve_entry(bed.store, "deploy-day")
-
-
 @pytest.mark.parametrize("name", ["café", "personal-private/preferences/café", "personal-private/preferences/café.md"])
 def test_a_note_that_macos_named_is_found_by_the_name_that_is_typed(bed: Bed, name: str) -> None:
     path = normalize("NFD", "personal-private/preferences/café.md")
@@ -390,20 +379,6 @@ def test_errors_are_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code:
     assert done.returncode == code
     assert len(done.stderr.strip().splitlines()) == 1
     assert len(list(sandbox.vault.rglob("*.md"))) == 1
-
-
-def test_which_of_the_two_printed_paths_is_the_old_entry_is_said_in_words(sandbox: Sandbox) -> None:
-    sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
-    done = sandbox.run("evolve", "deploy-day", "--reason", "new train", "--body", "We deploy on Mondays.")
-    new, archive = done.stdout.rstrip("\n").split("\t")
-    assert "Mondays" in Path(new).read_text("utf-8")
-    assert "Tuesdays" in Path(archive).read_text("utf-8")
-    assert done.stderr == (
-        "memory: the first holds now; the second is the old text, archived; "
-        "`memory review --undo personal-private/preferences/deploy-day.md` takes it back\n"
-    )
-    sandbox.memory("review", "--undo", "personal-private/preferences/deploy-day.md")
-    assert "Tuesdays" in Path(new).read_text("utf-8")
 
 
 def test_a_secret_does_not_get_in_by_evolving(sandbox: Sandbox) -> None:

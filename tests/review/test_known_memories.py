@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.likeness import wording_of
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.known_memories import VaultMemories
 from memoryvault.vault.store import VaultStore
@@ -30,13 +29,6 @@ def vault(tmp_path: Path) -> Path:
 def memories_of(vault: Path) -> VaultMemories:
     settings = load_settings({"HOME": str(vault.parent), "MEMORY_VAULT_PATH": str(vault)})
     return VaultMemories(VaultStore(vault, vault.parent / "lock", lambda: date(2026, 7, 1)), settings)
-
-
-def test_only_notes_with_a_word_in_common_are_compared_the_nearest_first(vault: Path) -> None:
-    texts = ["Run the linter on each branch", "Run the linter before a commit", "Name tags after the ticket"]
-    written(vault, texts)
-    near = memories_of(vault)._of_kind("preferences").near(wording_of("Run the linter before any commit"))
-    assert [note.statement for note in near] == [texts[1], texts[0]]
 
 
 def test_written_and_removed_notes_are_known(vault: Path) -> None:

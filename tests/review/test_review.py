@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from memoryvault.pipelines.review import (
-    Accepted,
     Approve,
     Decision,
     KeepBoth,
-    Left,
     Proposal,
-    PutAway,
     Reject,
     Skip,
     Supersede,
@@ -73,15 +70,7 @@ def test_supersede_alone_means_the_entry_that_the_note_names() -> None:
     assert parse_decision("Supersede.", "a/b.md") == Supersede("a/b.md")
 
 
-def test_decision_sets_place_and_status() -> None:
-    assert settle(PROPOSAL, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active")
-    of_project = Proposal(**{**PROPOSAL.__dict__, "project": "My Shop"})
-    assert settle(of_project, Approve()) == Accepted("personal-projects/my-shop/preferences/use-pnpm.md", "active")
-    replacing = Proposal(**{**PROPOSAL.__dict__, "supersedes": "old.md"})
-    assert settle(replacing, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active", "old.md")
-    assert settle(replacing, KeepBoth()) == Accepted("personal-private/preferences/use-pnpm.md", "active")
-    assert settle(PROPOSAL, Reject()) == PutAway("personal-private/_archive/use-pnpm.md", "rejected")
-    assert settle(PROPOSAL, Skip()) == Left()
+def test_no_decision_leads_out_of_the_vault_or_lets_an_idea_take_another_place() -> None:
     with pytest.raises(EntryInvalid, match="an idea takes no other note's place"):
         settle(Proposal(**{**PROPOSAL.__dict__, "kind": "idea"}), Supersede("old.md"))
     for bad in ({"kind": None}, {"kind": "../x"}, {"group": "../../etc"}, {"slug": "../x"}):
