@@ -1,4 +1,4 @@
-"""What all pages share: settings, vault, reviewer and templates.
+"""What a page is, and what all pages share: settings, vault, reviewer and templates.
 
 Each request reads files, index, journal and ledger anew.
 """
@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from .. import __version__
 from ..runtime.days import day_of as local_day
@@ -40,7 +41,6 @@ from ..vault.wording import counted as counted
 from ..vault.wording import cut
 from .diff import side_by_side
 from .markdown import render_markdown
-from .navigation import NavigationItem
 from .times import ago, day_of, lasting, size, when, when_iso
 
 log = logging.getLogger(__name__)
@@ -56,10 +56,28 @@ class Notice:
     is_problem: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One page, with its place in the navigation. `ConsoleContext.page(…, page=name)` makes its answers."""
+
+    name: str
+    """Its address below the base."""
+    title: str
+    key: str
+    """The key that leads there, after `g`."""
+    routes: Callable[[ConsoleContext], Sequence[Route]]
+    waiting: Callable[[PendingCounts], int] | None = None
+    """Number of things that wait on the page, shown beside its name."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """Keys of the page and what they do, for the help."""
+    hidden: bool = False
+    """Whether the page is reached from other pages only."""
+
+
 class ConsoleContext:
     """What all requests of one console share: addresses, vault, reviewer and templates."""
 
-    def __init__(self, settings: Settings, *, place: str, pages: Sequence[NavigationItem] = ()) -> None:
+    def __init__(self, settings: Settings, *, place: str, pages: Sequence[Page] = ()) -> None:
         self.settings = settings
         self.pages = tuple(pages)
         self._base = f"/{place}"
@@ -172,6 +190,19 @@ class ConsoleContext:
         except MemoryVaultError:
             return {}
         return {page.name: page.waiting(counts) for page in self.pages if page.waiting is not None}
+
+
+Answer = Callable[[Request], Response]
+
+
+def routes_of(base: str, look: Answer, **changes: Answer) -> tuple[Route, ...]:
+    """Routes for the page `base` (GET) and its changes below it (POST).
+
+    A GET of a change shows the page: without scripts, reloading must not repeat the change.
+    """
+    posts = (Route(f"{base}/{name}", change, methods=["POST"]) for name, change in changes.items())
+    again = (Route(f"{base}/{name}", look, methods=["GET"]) for name in changes)
+    return (Route(base, look, methods=["GET"]), *posts, *again)
 
 
 def attempt(what: Callable[[], Notice]) -> Notice:

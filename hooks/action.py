@@ -1,14 +1,14 @@
 """Before a tool call: tell the agent the user's rule on it, or refuse the call.
 
-Where no rule matches, only the compiled file is read and nothing is printed. A rule is given once in a session. A rule
-that a person has marked as a guard makes the hook refuse the call once, ask the user, or always refuse it.
+After a failed call: tell it what helped when a command failed in the same way before.
+
+Where nothing matches, only a compiled file is read and nothing is printed. A rule or remedy is given once in a session.
+A rule that a person has marked as a guard makes the hook refuse the call once, ask the user, or always refuse it.
 """
 
 from __future__ import annotations
 
-import os
-
-from ..runtime.layout import ACTIONS
+from ..runtime.layout import ACTIONS, FAILURES
 from .action_match import match_call
 from .payload import parse_object, quote
 
@@ -23,6 +23,10 @@ EVENTS = ("PreToolUse", "PostToolUseFailure")
 MOST_RULES = 3
 """Most rules given before one call; the others come with the next."""
 STRONGEST = ("deny", "ask", "remind")
+MOST_ERROR_CHARACTERS = 40_000
+MOST_REMEDIES = 2
+IN_WORDS = {"x": "This failed in the same way before", "n": "This message came before"}
+OF_A_KIND = "The same command failed with an error of this kind before"
 
 
 class ActionAnswer:
@@ -50,26 +54,23 @@ def answer_call(
     tool, arguments = payload.get("tool_name"), payload.get("tool_input")
     if not isinstance(tool, str) or not isinstance(arguments, dict):
         return None
-    try:
-        with open(f"{settings['state']}/{ACTIONS}", "rb", buffering=0) as file:
-            content = file.read()
-    except OSError:
-        return None
-    lookup = parse_object(content[: content.find(b"\n")])
+    lookup, lines = _read_compiled(f"{settings['state']}/{ACTIONS}")
     numbers = match_call(lookup, tool, arguments) if lookup else []
     if not numbers:
         return None
     from ..vault.project import project_of
+    from .injected import add_told, read_told
 
     project = project_of(call.cwd)
-    lines = content.split(b"\n")
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
     rules = [rule for rule in found if rule["project"] in ("", project)]
     told = read_told(settings["markers"], call.session)
     for guard in STRONGEST if wanted != "told" else ():
         chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
         if chosen:
-            return _decided(guard, chosen[:MOST_RULES], settings, call)
+            if guard == "remind":
+                add_told(settings["markers"], call.session, [_key(rule) for rule in chosen[:MOST_RULES]])
+            return _refusal(guard, chosen[:MOST_RULES])
     new = [rule for rule in rules if rule["guard"] == "" and _key(rule) not in told][:MOST_RULES]
     if not new or wanted == "guards":
         return None
@@ -78,12 +79,11 @@ def answer_call(
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
 
 
-def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str], call: HookCall) -> ActionAnswer:
+def _refusal(guard: str, rules: list[dict[str, Any]]) -> ActionAnswer:
     quoted = " ".join(f"{_said_on(rule)}{rule['text']}" for rule in rules)
     if guard == "ask":
         reason = f"Your rule: {quoted}"
     elif guard == "remind":
-        add_told(settings["markers"], call.session, [_key(rule) for rule in rules])
         reason = f"The user's rule: {quoted} If they asked for exactly this now, run it again."
     else:
         reason = f"The user's rule: {quoted} This is refused always: do without it, or ask the user to do it."
@@ -94,8 +94,53 @@ def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str
     return ActionAnswer('{"hookSpecificOutput":{' + output + "}}\n", guard, [rule["path"] for rule in rules])
 
 
+def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping[str, str]) -> ActionAnswer | None:
+    """Return what to print after the failed call; None for nothing. Raises OSError."""
+    error, arguments = payload.get("error"), payload.get("tool_input")
+    if not isinstance(error, str) or not isinstance(arguments, dict) or payload.get("is_interrupt") is True:
+        return None
+    lookup, lines = _read_compiled(f"{settings['state']}/{FAILURES}")
+    known = lookup.get("k")
+    if not known:
+        return None
+    # A failed call is rare, and its output is text: what is the same in each occurrence is found with `re`.
+    from ..vault.failure import failure_keys
+    from ..vault.project import project_of
+    from .injected import add_told, read_told
+
+    command = arguments.get("command")
+    keys = failure_keys(error[-MOST_ERROR_CHARACTERS:], command if isinstance(command, str) else "")
+    project = project_of(call.cwd)
+    told = read_told(settings["markers"], call.session)
+    chosen: dict[str, str] = {}
+    for key in keys:
+        for number in known.get(key, ()):
+            cure = parse_object(lines[number + 1]) or {}
+            path = cure.get("path", "")
+            if cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen:
+                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}: {cure['title']}. What helped: {cure['helped']}"
+        if chosen:  # A surer rung leaves the others out.
+            break
+    if not chosen:
+        return None
+    paths = list(chosen)[:MOST_REMEDIES]
+    add_told(settings["markers"], call.session, [f"\t{path}" for path in paths])
+    return ActionAnswer(format_context(call.event, "\n".join(chosen[path] for path in paths)), "", paths)
+
+
+def _read_compiled(path: str) -> tuple[dict[str, Any], list[bytes]]:
+    """Return the look-up on the first line of a compiled file, and all its lines; an empty look-up if it is missing or
+    damaged."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            lines = file.read().split(b"\n")
+    except OSError:
+        return {}, []
+    return parse_object(lines[0]) or {}, lines
+
+
 def format_context(event: str, text: str) -> str:
-    """The host's JSON for text alone: it reaches the model with the call's result."""
+    """Return the host's JSON for text alone: it reaches the model with the call's result."""
     return f'{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":{quote(text)}}}}}\n'
 
 
@@ -105,42 +150,3 @@ def _said_on(rule: Mapping[str, Any]) -> str:
 
 def _key(rule: Mapping[str, Any]) -> str:
     return f"{rule['guard']}\t{rule['path']}"
-
-
-def told_path(markers: str, session: str) -> str:
-    """Return the path of the list of rules that the session was given; each line is guard, tab, path of the entry."""
-    return f"{markers}/told-{session}"
-
-
-def read_told(markers: str, session: str) -> set[str]:
-    """Return the lines of the list; empty if there is no list."""
-    try:
-        with open(told_path(markers, session), "rb", buffering=0) as file:
-            return set(file.read().decode("utf-8", "surrogateescape").split("\n"))
-    except OSError:
-        return set()
-
-
-def add_told(markers: str, session: str, lines: list[str]) -> None:
-    """Append lines to the list. Raises OSError."""
-    if not session:
-        return
-    descriptor = os.open(told_path(markers, session), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
-    finally:
-        os.close(descriptor)
-
-
-def forget_told(markers: str, session: str) -> None:
-    """Forget the rules that were only told, because the session's context was compacted.
-
-    Reminders stay: a call that was refused once is not refused again.
-    """
-    kept = [line for line in read_told(markers, session) if line[:1] not in ("", "\t")]
-    try:
-        os.unlink(told_path(markers, session))
-    except OSError:
-        return
-    if kept:
-        add_told(markers, session, sorted(kept))

@@ -204,9 +204,9 @@ def run(hook: Hook) -> str:
 
 def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
     """Whether the session was given its opening. False where the hook that should have given it ran out of time."""
-    from .injected import is_recorded
+    from .injected import read_injected
 
-    return not call.session or is_recorded(settings["markers"], call.session)
+    return not call.session or read_injected(settings["markers"], call.session) is not None
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -216,7 +216,7 @@ def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mappi
     elif call.event == "PreToolUse":
         from .action import answer_call
     else:
-        from .failure import answer_failure as answer_call
+        from .action import answer_failure as answer_call
     try:
         answer = answer_call(call, payload, settings)
     except OSError as error:
@@ -299,11 +299,9 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         if call.session:
             forget_end(markers, call.session)
         if call.session and call.source in ("compact", "clear"):
-            from .action import forget_told
-            from .injected import clear_injected
+            from .injected import forget_given
 
-            clear_injected(markers, call.session)
-            forget_told(markers, call.session)
+            forget_given(markers, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:

@@ -84,8 +84,8 @@ def answer_action(call: HookCall, payload: Mapping[str, Any], settings: Mapping[
 
     Raises OSError if the list of told rules cannot be written.
     """
-    from .action import ActionAnswer, add_told, answer_call, read_told
-    from .failure import answer_failure
+    from .action import ActionAnswer, answer_call, answer_failure
+    from .injected import add_told, read_told
 
     tool = payload.get("tool_name")
     if not isinstance(tool, str) or tool not in TOOLS:

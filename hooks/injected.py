@@ -1,42 +1,64 @@
-"""The list of entries that a session has been shown, so that none is printed twice; kept in the markers folder."""
+"""Lists of what a session was given, in the markers folder, so that nothing is given twice.
+
+`injected-<session>` has the vault-relative paths of the entries that it was shown; `told-<session>` the rules and
+remedies at tool calls, each as guard, tab, path of the entry.
+"""
 
 from __future__ import annotations
 
 import os
 
 
-def injected_path(markers: str, session: str) -> str:
-    """Path of the list: one vault-relative path on each line."""
-    return f"{markers}/injected-{session}"
-
-
-def read_injected(markers: str, session: str) -> set[str]:
-    """Return the vault-relative paths of the entries that the session has been shown."""
-    try:
-        with open(injected_path(markers, session), "rb") as file:
-            return set(file.read().decode("utf-8", "surrogateescape").split("\n")) - {""}
-    except OSError:
-        return set()
-
-
-def is_recorded(markers: str, session: str) -> bool:
-    """Whether there is a list for the session, even an empty one. There is none where no hook saw its start."""
-    return os.path.exists(injected_path(markers, session))
+def read_injected(markers: str, session: str) -> set[str] | None:
+    """Return the paths of the entries that the session was shown; None where there is no list, since no hook saw its
+    start."""
+    return _read(f"{markers}/injected-{session}")
 
 
 def add_injected(markers: str, session: str, paths: list[str]) -> None:
-    """Add `paths` to the entries that the session has been shown. Raises OSError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-    descriptor = os.open(injected_path(markers, session), flags, 0o600)
+    """Add paths, perhaps none, to the list of entries. Raises OSError."""
+    _add(f"{markers}/injected-{session}", paths)
+
+
+def read_told(markers: str, session: str) -> set[str]:
+    """Return the lines on rules and remedies."""
+    return _read(f"{markers}/told-{session}") or set()
+
+
+def add_told(markers: str, session: str, lines: list[str]) -> None:
+    """Add lines on rules and remedies, if the session is known. Raises OSError."""
+    if session:
+        _add(f"{markers}/told-{session}", lines)
+
+
+def forget_given(markers: str, session: str) -> None:
+    """Forget what was given, because the session's context was compacted or cleared. Raises OSError.
+
+    Reminders stay: a call that was refused once is not refused again.
+    """
+    injected = f"{markers}/injected-{session}"
+    if os.path.exists(injected):
+        os.truncate(injected, 0)
+    kept = [line for line in read_told(markers, session) if line[:1] != "\t"]
     try:
-        os.write(descriptor, "".join(f"{path}\n" for path in paths).encode("utf-8", "surrogateescape"))
+        os.unlink(f"{markers}/told-{session}")
+    except OSError:
+        return
+    if kept:
+        add_told(markers, session, sorted(kept))
+
+
+def _read(path: str) -> set[str] | None:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return set(file.read().decode("utf-8", "surrogateescape").split("\n")) - {""}
+    except OSError:
+        return None
+
+
+def _add(path: str, lines: list[str]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape"))
     finally:
         os.close(descriptor)
-
-
-def clear_injected(markers: str, session: str) -> None:
-    """Empty the list after the session's context was compacted or cleared. Raises OSError."""
-    try:
-        os.truncate(injected_path(markers, session), 0)
-    except FileNotFoundError:
-        return

@@ -149,15 +149,15 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
 def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> FallbackHits:
     # Imported only now: a warm service answers without any of it.
     from ..vault.project import project_of
-    from .injected import is_recorded, read_injected
+    from .injected import read_injected
     from .search import SEARCHED_FILES, FallbackHits, FallbackQuery, search
 
     deadline = started + SEARCH_DEADLINE_SECONDS
     if time.monotonic() >= deadline:
         return FallbackHits([], "time budget exceeded", False)
-    shown = read_injected(settings["markers"], call.session) if call.session else set()
-    query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, shown, deadline)
-    query.search_always_load = bool(call.session) and is_recorded(settings["markers"], call.session)
+    shown = read_injected(settings["markers"], call.session) if call.session else None
+    query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, shown or set(), deadline)
+    query.search_always_load = shown is not None
     query.eagerness = settings.get("eagerness") or query.eagerness
     hits = search(query, settings["index_db"])
     if hits.degraded.endswith(SEARCHED_FILES):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
-from ..runtime.interpreter import socket_module
+from ..runtime.interpreter import peer_uid, socket_module
 from .payload import parse_object, quote
 
 TYPE_CHECKING = False
@@ -34,7 +33,8 @@ class RecallCall:
         self._socket = _unix_socket()
         self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
         self._socket.connect(path)
-        if not _is_ours(self._socket):
+        if peer_uid(self._socket) != os.geteuid():  # Its answer goes into a prompt.
+            self._socket.close()
             raise ConnectionError("the recall service's socket belongs to another user")
         self._socket.sendall(request)
 
@@ -66,17 +66,6 @@ class RecallCall:
 def _unix_socket() -> Any:
     sockets = socket_module()
     return sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
-
-
-def _is_ours(connection: Any) -> bool:
-    """Whether the process at the other end runs as this user: its answer goes into a prompt."""
-    if sys.platform == "linux":
-        sockets = socket_module()
-        credentials = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
-    else:
-        # macOS: LOCAL_PEERCRED (1) of level SOL_LOCAL (0), struct xucred: version, uid, …
-        credentials = connection.getsockopt(0, 1, 76)
-    return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
 def format_request(text: str, k: int, cwd: str, session: str, until: float, token_budget: int) -> bytes:

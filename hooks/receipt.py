@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from ..runtime.hooklog import append_line, utc_stamp
 from ..runtime.interpreter import short_hash
 from ..vault.render import estimate_tokens
 from .payload import quote
@@ -20,24 +21,7 @@ MAX_DEGRADED_CHARACTERS = 300
 
 def append_receipt(log_file: str, question: str, session: str, answer: PromptAnswer, ms: float) -> None:
     """Append one line to receipts.jsonl in the folder of the log. Never raises: it must not fail a prompt."""
-    try:
-        line = format_receipt(question, session, answer, ms, time.time())
-    except ValueError:
-        return
-    _append(log_file, line)
-
-
-def _append(log_file: str, line: str) -> None:
-    try:
-        path = f"{os.path.dirname(log_file)}/receipts.jsonl"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(path, flags, 0o600)
-        try:
-            os.write(descriptor, (line + "\n").encode("ascii"))
-        finally:
-            os.close(descriptor)
-    except (OSError, ValueError):
-        return
+    _append(log_file, format_receipt(question, session, answer, ms, time.time()))
 
 
 def append_action(log_file: str, call: HookCall, paths: list[str], guard: str, ms: float) -> None:
@@ -46,10 +30,14 @@ def append_action(log_file: str, call: HookCall, paths: list[str], guard: str, m
     quoted = ",".join(quote(path) for path in paths)
     _append(
         log_file,
-        f'{{"at":{quote(_at(time.time()))},"caller":{quote(call.event)},"channel":"{channel}",'
+        f'{{"at":{quote(utc_stamp(time.time()) + "+00:00")},"caller":{quote(call.event)},"channel":"{channel}",'
         f'"session":{quote(call.session) if call.session else "null"},"project":null,"guard":{quote(guard)},"hits":[],'
         f'"injected":[{quoted}],"ms":{{"total":{ms:.1f}}},"degraded":[]}}',
     )
+
+
+def _append(log_file: str, line: str) -> None:
+    append_line(f"{os.path.dirname(log_file)}/receipts.jsonl", line.encode("ascii"))
 
 
 def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float, now: float) -> str:
@@ -57,7 +45,7 @@ def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float,
 
     `ms`: duration; `now`: Unix seconds.
     """
-    at = _at(now)
+    at = utc_stamp(now) + "+00:00"
     query = short_hash(shorten(question).encode("utf-8", "replace"))  # As in index/receipts.py.
     paths = [quote(path) for path in answer.paths]
     hits = ",".join(f'{{"path":{path}}}' for path in paths)
@@ -68,8 +56,3 @@ def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float,
         f'"injected":[{",".join(paths)}],"tokens":{tokens},"ms":{{"total":{ms:.1f}}},'
         f'"degraded":[{quote(answer.note[:MAX_DEGRADED_CHARACTERS])}]}}'
     )
-
-
-def _at(now: float) -> str:
-    seconds = int(now)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}+00:00"

@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import time
 
-from ..runtime.cjk import split_cjk, without_chance_pairs
-from ..runtime.function_words import is_significant
+from ..runtime.cjk import cut_cjk, function_letters, split_cjk, without_chance_pairs
+from ..runtime.function_words import CHATTER, foreign_function_words, is_significant
 from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, log_odds, note_features, rarity, threshold, word_features
 from .entryfile import EntryFile, is_entry_name, read_entry_file
-from .keywords import significant_words, split_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -50,6 +49,8 @@ KEYWORD_LIMIT = 300
 """Passages that are ranked before the scope is applied."""
 SCORED_PASSAGES = 4_000
 """Most passages that are scored, in some 15 ms; see index/query.py."""
+WORD_LIMIT = 40
+"""Most words of a prompt; of a longer one those of the beginning and the end are taken."""
 TERM_LIMIT = 24
 """Most words that are searched: the rarest ones."""
 GATED_ENTRIES = 12
@@ -284,3 +285,28 @@ def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iter
                 count += 1
                 if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
                     return
+
+
+def significant_words(text: str) -> list[str]:
+    """Return distinct lower-case words of `text` without stop words, in order, at most WORD_LIMIT; none for mere
+    chatter."""
+    found: list[str] = []
+    every: list[str] = []
+    for run in split_words(normal_form(text)):
+        grammar = function_letters(run)
+        for start, end in cut_cjk(run):
+            every.append(run[start:end])
+            if grammar.isdisjoint(range(start, end)):
+                found.append(run[start:end])
+    ignored = foreign_function_words(every)
+    words = list(dict.fromkeys([word for word in found if word not in ignored and is_significant(word)]))
+    if CHATTER.issuperset(words):
+        return []
+    if len(words) > WORD_LIMIT:
+        words = words[: WORD_LIMIT // 2] + words[-(WORD_LIMIT // 2) :]
+    return words
+
+
+def split_words(text: str) -> list[str]:
+    """Split `text` into its runs of letters and digits, lower case."""
+    return "".join([c if c.isalnum() else " " for c in text.lower()]).split()

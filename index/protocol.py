@@ -19,8 +19,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import struct
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,19 +78,6 @@ class LineReader:
             if not piece:
                 return None
             self._buffer += piece
-
-
-def peer_uid(connection: socket.socket) -> int | None:
-    """User id of the process at the other end; None where the platform does not provide it."""
-    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
-    if platform == "linux":
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", credentials)[1])
-    if platform == "darwin":
-        # struct xucred of LOCAL_PEERCRED (1) at level SOL_LOCAL (0): version, uid, …
-        credentials = connection.getsockopt(0, 1, 76)
-        return int(struct.unpack_from("2I", credentials)[1])
-    return None
 
 
 def text_field(message: Mapping[str, Any], name: str) -> str | None:

@@ -6,12 +6,12 @@ Only the hash of a prompt is kept, since a prompt may hold anything.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..runtime.hooklog import append_line
 from ..runtime.interpreter import short_hash
 from ..vault.wording import counted
 from .engine import Hit, RecallResult, Rejection
@@ -70,17 +70,7 @@ def receipt(
 def append_receipt(path: Path, line: Mapping[str, Any]) -> None:
     """Append a line of JSON in one write. Does nothing where the file cannot be written: a recall must not fail by
     it."""
-    data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return
-    try:
-        os.write(handle, data)
-    except OSError:
-        return
-    finally:
-        os.close(handle)
+    append_line(str(path), json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
 
 
 def read_receipts(path: Path) -> Sequence[dict[str, Any]]:

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..hooks.injected import read_injected
 from ..runtime.errors import IndexUnavailable, MemoryVaultError, ModelUnavailable, UsageError
+from ..runtime.interpreter import peer_uid
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..runtime.paths import ensure_state
@@ -46,7 +48,6 @@ from .protocol import (
     decode,
     encode,
     number_field,
-    peer_uid,
     spans_field,
     strings_field,
     text_field,
@@ -235,7 +236,7 @@ class RecallService:
                 time.sleep(_DESCRIPTOR_RETRY_SECONDS)
             return
         uid = peer_uid(connection)
-        if uid is not None and uid != os.getuid():
+        if uid != os.getuid():
             self._log("refused", {"uid": uid})
             connection.close()
             return
@@ -457,7 +458,7 @@ class RecallService:
             project = project_of(cwd)
         statuses = strings_field(message, "statuses")
         exclude = set(strings_field(message, "exclude_paths") or ())
-        injected: set[str] | None = self._injected_paths(session) if session is not None else set()
+        injected = set() if session is None else read_injected(self._config.state.markers, session)
         exclude |= injected or set()
         k = number_field(message, "k", 5)
         query = RecallQuery(
@@ -477,14 +478,6 @@ class RecallService:
             apply_threshold=message.get("floor") is not False,
         )
         return query, session, project
-
-    def _injected_paths(self, session: str) -> set[str] | None:
-        """Return paths of the entries that the session was given before; None when there is no list of them."""
-        try:
-            data = Path(self._config.state.markers, f"injected-{session}").read_bytes()
-        except OSError:
-            return None
-        return {line.decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line}
 
 
 def _deadline(message: Mapping[str, Any]) -> float | None:

@@ -1,4 +1,4 @@
-"""Write one JSON line to the log without a logging library, which is slow to load. Light module."""
+"""Write JSON lines to logs without a logging library, which is slow to load. Light module."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ MAX_LINE_BYTES = 4000
 
 def format_line(level: str, event: str, fields: dict[str, object], now: float) -> str:
     """Format `{"time": "2026-07-01T10:00:00.123Z", "level": …, "event": …, "pid": …, <fields>}`, without a newline."""
-    seconds = int(now)
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}Z"
-    parts = ['"time": ' + quote(stamp), '"level": ' + quote(level), '"event": ' + quote(event)]
+    parts = ['"time": ' + quote(utc_stamp(now) + "Z"), '"level": ' + quote(level), '"event": ' + quote(event)]
     parts.append('"pid": ' + str(os.getpid()))
     for name, value in fields.items():
         if value is None or value is True or value is False:
@@ -31,17 +29,28 @@ def format_line(level: str, event: str, fields: dict[str, object], now: float) -
     return "{" + ", ".join(parts) + "}"
 
 
-def append(log_file: str, level: str, event: str, **fields: object) -> None:
-    """Append one line. Never raises: a log that cannot be written must not fail a hook."""
+def utc_stamp(now: float) -> str:
+    """Return a time as `2026-07-01T10:00:00.123`, in UTC. `now`: Unix seconds."""
+    seconds = int(now)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}"
+
+
+def append_line(path: str, line: bytes) -> None:
+    """Append a line in one write. Never raises: a log that cannot be written must fail nothing."""
     try:
-        line = format_line(level, event, fields, time.time())
-        if len(line) > MAX_LINE_BYTES:
-            line = format_line(level, event, {"truncated": True}, time.time())
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        descriptor = os.open(log_file, flags, FILE_MODE)
+        descriptor = os.open(path, flags, FILE_MODE)
         try:
-            os.write(descriptor, (line + "\n").encode("ascii"))
+            os.write(descriptor, line + b"\n")
         finally:
             os.close(descriptor)
     except (OSError, ValueError):
         return
+
+
+def append(log_file: str, level: str, event: str, **fields: object) -> None:
+    """Append one line of `format_line`. Never raises."""
+    line = format_line(level, event, fields, time.time())
+    if len(line) > MAX_LINE_BYTES:
+        line = format_line(level, event, {"truncated": True}, time.time())
+    append_line(log_file, line.encode("ascii"))

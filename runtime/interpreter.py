@@ -74,6 +74,17 @@ def short_hash(data: bytes) -> str:
     return blake2b(data, digest_size=8).hexdigest()
 
 
+def peer_uid(connection: Any) -> int:
+    """Return the id of the user whose process is at the other end of a UNIX socket."""
+    if sys.platform == "linux":
+        sockets = socket_module()
+        credentials = connection.getsockopt(sockets.SOL_SOCKET, sockets.SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
+    else:
+        # macOS: LOCAL_PEERCRED (1) of level SOL_LOCAL (0), struct xucred: version, uid, …
+        credentials = connection.getsockopt(0, 1, 76)
+    return int.from_bytes(credentials[4:8], sys.byteorder)
+
+
 def socket_module() -> Any:
     """Return `socket`, or the C module that has its constants and its class."""
     try:

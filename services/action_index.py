@@ -1,5 +1,5 @@
-"""Compile the files with what the agent is told when it acts: the rules' triggers for `hooks/action.py`, and the cures
-of failures for `hooks/failure.py`.
+"""Compile the files with what the agent is told when it acts, for `hooks/action.py`: the rules' triggers, and the cures
+of failures.
 
 They are derived, and made together with the index. The first line is a lookup table for the hook; each further line is
 a rule or a cure. The compiled form of each note is cached by its time and size, so that one changed note is one parse.

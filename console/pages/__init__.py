@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..page import Page
+from ..context import Page
 from . import entry, health, ideas, inbox, jobs, recall, review, search, sessions, watchlist
 
 PAGES: tuple[Page, ...] = (

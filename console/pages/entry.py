@@ -22,8 +22,7 @@ from ...services.marking import reason_against as reason_against_mark
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
-from ..context import ConsoleContext, Notice, attempt, undone
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, routes_of, undone
 
 MOST_ACTS = 50
 MOST_SOURCES = 12

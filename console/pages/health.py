@@ -24,8 +24,7 @@ from ...services.health_report import health_report
 from ...services.hook_log import HOOK_DAYS
 from ...services.pending_counts import PendingCounts
 from ...vault.pending import describe_other_places, describe_review
-from ..context import ConsoleContext
-from ..page import Page
+from ..context import ConsoleContext, Page
 
 WHOLE = "whole"
 """`?view=` of the page with all its parts."""

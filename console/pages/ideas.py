@@ -20,8 +20,7 @@ from ...services.pending_page import list_pending_paths, load_pending_page, orde
 from ...vault.entry import Entry
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
-from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, page_number, undone
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, page_number, routes_of, undone
 
 ON_A_PAGE = 20
 ANSWERS: Mapping[str, Answer] = {answer.value: answer for answer in Answer}

@@ -22,8 +22,7 @@ from ...services.pending_page import list_pending_paths, load_pending_page, orde
 from ...services.reviewing import Reviewer
 from ...services.triaging import carry_out_step, plan_triage
 from ...vault.entry import Entry
-from ..context import ConsoleContext, Notice, attempt, counted, decided_elsewhere, page_number, undone
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, counted, decided_elsewhere, page_number, routes_of, undone
 
 ON_A_PAGE = 25
 GROUPS_ON_A_PAGE = 8

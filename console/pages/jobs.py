@@ -19,8 +19,7 @@ from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
-from ..context import ConsoleContext, Notice, attempt, counted, page_number
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, counted, page_number, routes_of
 
 ON_A_PAGE = 25
 VIEWS = ("jobs", "schedules", "kinds")

@@ -24,8 +24,7 @@ from ...index.receipts import (
 from ...runtime.errors import UsageError
 from ...services.paging import page_of
 from ...services.session_list import session_names
-from ..context import ConsoleContext, Notice, attempt, page_number
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of
 from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages
 
 SESSIONS_ON_A_PAGE = 30

@@ -30,8 +30,7 @@ from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
-from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, name_of, page_number, undone
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, name_of, page_number, routes_of, undone
 
 ON_A_PAGE = 20
 MOST_SESSIONS = 3

@@ -23,8 +23,7 @@ from ...runtime.errors import IndexUnavailable, UsageError
 from ...runtime.layout import INBOX, INCUBATOR, REVIEW
 from ...services.paging import Listed, nearest_page, page_of
 from ...vault.entry import AWAITING_STATUSES, STATUSES
-from ..context import ConsoleContext, Notice, page_number
-from ..page import Page
+from ..context import ConsoleContext, Notice, Page, page_number
 
 ON_A_PAGE = 20
 MOST_HITS = 100

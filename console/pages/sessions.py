@@ -10,8 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...services.session_list import session_names, session_page, session_story
-from ..context import ConsoleContext, page_number
-from ..page import Page
+from ..context import ConsoleContext, Page, page_number
 
 ON_A_PAGE = 30
 COSTS = (

@@ -16,8 +16,7 @@ from ...runtime.errors import EditConflict, EntryNotFound, PathRefused, UsageErr
 from ...services.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
 from ...services.paging import page_of
 from ...vault.entry import Entry
-from ..context import ConsoleContext, Notice, attempt, decided_elsewhere, page_number, undone
-from ..page import Page, routes_of
+from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, page_number, routes_of, undone
 
 ON_A_PAGE = 20
 MAX_REASON_CHARACTERS = 500

@@ -1,4 +1,4 @@
-"""The job discover.scan: look for new patterns in the sources that the user follows."""
+"""The jobs discover.scan and adapt.evaluate: look for new patterns in the user's sources, and judge one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...runtime.errors import EntryNotFound, UsageError
 from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
-from ...services.discovery.adapting import choose
+from ...services.discovery.adapting import Adaptation, choose, is_confirmed, model_for
 from ...services.discovery.fetch_child import fetch_in_child
 from ...services.discovery.scan import Discovery, NotConfirmed
 from ..queue.job import Retry, RunningJob
@@ -71,3 +71,27 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         "chosen": len(chosen),
     }
     return {name: value for name, value in counts.items() if value or name == "sources"}
+
+
+def adapt_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle adapt.evaluate: judge a found pattern, and put it on the watchlist if it is worth a note.
+
+    Its argument `pattern` is the pattern's key.
+    """
+    fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+    confirmed = is_confirmed(settings)
+    completer = model_for(settings) if confirmed else None
+    adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)
+    found = adaptation.found.get(str(job.args["pattern"]))
+    if found is None or found.confidence:
+        return {"nothing": "it was judged already"}
+    adaptation.seed()
+    adapted = adaptation.evaluate(found.pattern, job.still_owned)
+    job.check_owned()
+    if adapted.path is not None:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {
+        "pattern": f"{found.pattern.source}/{adapted.slug}",
+        "confidence": adapted.judgement.confidence.name if adapted.judgement else "",
+        **({"written": adapted.path} if adapted.path else {"left": adapted.detail}),
+    }

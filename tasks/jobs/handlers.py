@@ -22,14 +22,14 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "model.upgrade": ("upgrading", "upgrade_handler"),
     "logs.rotate": ("upkeep", "rotate_handler"),
     "review.apply": ("written_decisions", "apply_handler"),
-    "session.cost": ("costs", "cost_handler"),
-    "memory.import": ("importing", "import_handler"),
-    "inbox.triage": ("triaging", "triage_handler"),
-    "incubator.gc": ("incubator", "gc_handler"),
+    "session.cost": ("sweeps", "cost_handler"),
+    "memory.import": ("sweeps", "import_handler"),
+    "inbox.triage": ("sweeps", "triage_handler"),
+    "incubator.gc": ("sweeps", "gc_handler"),
     "dashboard.write": ("dashboard", "dashboard_handler"),
     "research.idea": ("research", "research_handler"),
     "discover.scan": ("discovering", "discover_handler"),
-    "adapt.evaluate": ("adapting", "adapt_handler"),
+    "adapt.evaluate": ("discovering", "adapt_handler"),
 }
 """By kind: the module, and the function in it that handles a job by the settings."""
 

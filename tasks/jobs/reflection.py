@@ -7,7 +7,6 @@ that mining the same bytes again changes nothing.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -138,7 +137,7 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
         settings,
         CHILD,
         asdict(request),
-        parse=lambda stdout: mined_from_json(json.loads(stdout)),
+        parse=mined_from_json,
         deadline_seconds=MINING_SECONDS + (0.0 if local_only else MODEL_SECONDS),
         verb="mining",
         answer="candidates",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -41,7 +40,7 @@ def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
         settings,
         CHILD,
         request,
-        parse=lambda stdout: scan_from_json(json.loads(stdout)),
+        parse=scan_from_json,
         deadline_seconds=SCAN_SECONDS,
         verb="reading the skills",
         answer="scan",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -57,7 +56,7 @@ def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> U
         settings,
         CHILD,
         asdict(request),
-        parse=lambda stdout: UpgradeReport(**json.loads(stdout)),
+        parse=lambda report: UpgradeReport(**report),
         deadline_seconds=request.seconds + LOAD_SECONDS,
         verb="embedding",
         answer="report",

@@ -24,17 +24,17 @@ def run_json_child(
     module: str,
     request: Any,
     *,
-    parse: Callable[[bytes], T],
+    parse: Callable[[Any], T],
     deadline_seconds: float,
     verb: str,
     answer: str,
     max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
     dead_status: int | None = None,
 ) -> T:
-    """Send `request` as JSON to a child that runs `module`, and parse its output.
+    """Send `request` as JSON to a child that runs `module`, and return what `parse` makes of the JSON that it prints.
 
     `verb` and `answer` word the errors: "mining failed", "mining printed no candidates". `parse` raises ValueError,
-    KeyError or TypeError for output that it cannot read.
+    KeyError or TypeError for a value that it cannot read.
 
     The child has the environment that the settings allow. Raises Retry if it fails, is killed, exceeds the deadline, or
     prints too much or invalid output; Dead if it exits with `dead_status`; JobLost.
@@ -51,6 +51,6 @@ def run_json_child(
     if result.returncode != 0:
         raise Retry(f"{verb} failed: {result.last_words()}")
     try:
-        return parse(result.stdout)
+        return parse(json.loads(result.stdout))
     except (ValueError, KeyError, TypeError) as error:
         raise Retry(f"{verb} printed no {answer}: {error}") from error

@@ -1,18 +1,18 @@
-"""The worker's dispatcher: reads the spool, runs schedules and the reconciler."""
+"""The worker's dispatcher: reads the spool, runs schedules, and repairs the ledger after deaths of workers."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from huey.consumer import BaseProcess
 
 from ...runtime.errors import QueueUnavailable
+from ...runtime.killpoint import kill_point
 from .ledger import Ledger
-from .reconciler import Reconciler
 from .scheduler import Scheduler
 from .spool import Spool
 from .wakeup import Wakeup
@@ -30,13 +30,26 @@ class Clockwork:
     wakeup: Wakeup
     spool: Spool
     scheduler: Scheduler
-    reconciler: Reconciler
+    held: Callable[[], Collection[str]]
+    """Returns the owners of attempts in this process, whose leases only the heartbeat manages."""
     closed: Callable[[], bool]
     """True while nothing may start: switched off, or the worker is leaving."""
     check: Callable[[], None]
     """Called at each reconciliation; may tell the worker to leave."""
     poll_seconds: float
     reconcile_seconds: float
+
+
+def reconcile(ledger: Ledger, held: Collection[str] = (), *, sole: bool = False) -> None:
+    """Requeue expired leases, except for those of the owners `held`, and correct times after the clock was set back.
+
+    `sole`: the worker's lock was free, so every lease holder is dead; no need to wait.
+    """
+    moved = ledger.follow_clock()
+    requeued = ledger.requeue_expired(held, all_held_elsewhere=sole)
+    kill_point("reconciler")
+    if moved or requeued:
+        log.warning("repaired: %d jobs of dead workers, %d times in the future", len(requeued), moved)
 
 
 class Dispatcher(BaseProcess):  # type: ignore[misc]
@@ -75,7 +88,7 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
         if now >= self._next_reconciliation:
             self._next_reconciliation = now + parts.reconcile_seconds
             parts.check()
-            parts.reconciler.run()
+            reconcile(parts.ledger, parts.held())
             parts.ledger.checkpoint()
         if parts.closed():
             return

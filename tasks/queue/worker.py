@@ -26,13 +26,12 @@ from ...schedules.table import SCHEDULES, Schedule
 from . import schema
 from .app import ThreadConsumer, VaultHuey
 from .damage import finish_rebuilding, open_queue, restore_if_damaged
-from .dispatcher import Clockwork, Dispatcher
+from .dispatcher import Clockwork, Dispatcher, reconcile
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Claim, Ledger
 from .progress import OnProgress, ProgressReporter
-from .reconciler import Reconciler
 from .records import DueLater
 from .scheduler import Scheduler
 from .schema import is_readable_anew
@@ -290,13 +289,13 @@ class Worker:
             wakeup=wakeup,
             spool=self._spool,
             scheduler=Scheduler(ledger, kinds=self._handlers.keys(), schedules=context.schedules),
-            reconciler=Reconciler(ledger, lambda: [job.claim.owner for job in executor.running()]),
+            held=lambda: [job.claim.owner for job in executor.running()],
             closed=self._closed,
             check=self._check_place,
             poll_seconds=context.poll_seconds,
             reconcile_seconds=context.reconcile_seconds,
         )
-        clockwork.reconciler.run(sole=sole)
+        reconcile(ledger, sole=sole)
         if opened.rebuilt:
             self._spool.ingest()
             made = finish_rebuilding(state, ledger, context.quiet_seconds)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.hooks.action import read_told
+from memoryvault.hooks.injected import read_told
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.indexing import reconcile_now
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.hooks.keywords import WORD_LIMIT, significant_words
+from memoryvault.hooks.search import WORD_LIMIT, significant_words
 
 
 def test_a_prompt_about_nothing_has_no_significant_word() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.injected import read_injected
-from memoryvault.hooks.recall_client import _is_ours
+from memoryvault.hooks.recall_client import RecallCall
 from memoryvault.tests.support.hurry import patience
 
 from .support import SESSION, Outcome, Sandbox, answer_with, index, recall_service
@@ -389,10 +389,11 @@ def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
     assert time.monotonic() - begun < 1.0 * patience()
 
 
-def test_the_answer_of_another_users_process_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        assert _is_ours(here)
+def test_the_answer_of_another_users_process_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
         other = os.geteuid() + 1
         monkeypatch.setattr(os, "geteuid", lambda: other)
-        assert not _is_ours(here)
+        with pytest.raises(ConnectionError, match="another user"):
+            RecallCall(str(tmp_path / "s"), b"{}\n", time.monotonic() + 5)

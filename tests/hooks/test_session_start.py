@@ -169,7 +169,7 @@ def test_what_the_habits_leave_of_the_budget_goes_to_the_projects_statements_the
     given = ["Keep answers short.", "Amounts are integers of cents.", "I use fish.", "We ship on Tuesdays."]
     assert [line.rpartition(": ")[2].removeprefix("- ") for line in stdout.splitlines() if line[:2] == "- "] == given
     assert "Loaded 1 MemoryVault always-load entries, 3 others\n" in stderr
-    assert len(read_injected(sandbox.state.markers, SESSION)) == 4, "no prompt repeats them"
+    assert len(read_injected(sandbox.state.markers, SESSION) or ()) == 4, "no prompt repeats them"
     sandbox.extra_env["MEMORY_RECALL_CORE_WORDS"] = "10"
     stdout, _ = start(sandbox, session_id="with-less-room")
     assert "Amounts are integers of cents." in stdout

@@ -25,7 +25,6 @@ OURS = {
     "memoryvault.hooks.enqueue",
     "memoryvault.hooks.entryfile",
     "memoryvault.hooks.injected",
-    "memoryvault.hooks.keywords",
     "memoryvault.hooks.once",
     "memoryvault.hooks.payload",
     "memoryvault.hooks.recall",

@@ -26,7 +26,6 @@ NOT_PRODUCT = {"training", "tests", "bench", "demo", "docs", "build", "dist"}
 DOOR = "services/boundary.py"
 STATE = "the state folder"
 WRITERS = {
-    "hooks/action.py": STATE,
     "services/action_index.py": STATE,
     "services/forgetting.py": STATE,
     "cli/console.py": STATE,
@@ -46,13 +45,11 @@ WRITERS = {
     "hooks/once.py": STATE,
     "runtime/large_change.py": STATE,
     "hooks/recall.py": STATE,
-    "hooks/receipt.py": STATE,
     "index/daemon.py": STATE,
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
     "index/model_download.py": STATE,
     "index/on_demand.py": STATE,
-    "index/receipts.py": STATE,
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
     "sources/completion/agent_cli.py": STATE,

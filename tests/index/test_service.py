@@ -19,8 +19,8 @@ import pytest
 from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from memoryvault.index.daemon import CannotServe, listen
 from memoryvault.index.drain import drain
-from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
+from memoryvault.runtime.interpreter import peer_uid
 from memoryvault.runtime.priority import BACKGROUND_NICENESS
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess

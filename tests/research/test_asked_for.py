@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.agent_proposals import AgentProposals
-from memoryvault.tasks.jobs.incubator import gc_handler
+from memoryvault.tasks.jobs.sweeps import gc_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.ideas.support import OTHER

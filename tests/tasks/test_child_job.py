@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -31,17 +29,12 @@ def job(settings: Settings) -> Iterator[RunningJob]:
 
 def count(job: RunningJob, settings: Settings, **request: object) -> int:
     """A number that the child is asked to print."""
-
-    def parse(stdout: bytes) -> int:
-        value: dict[str, Any] = json.loads(stdout)
-        return int(value["count"])
-
     return run_json_child(
         job,
         settings,
         ANSWERING,
         request,
-        parse=parse,
+        parse=lambda value: int(value["count"]),
         deadline_seconds=60.0,
         verb="counting",
         answer="count",

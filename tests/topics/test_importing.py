@@ -15,7 +15,7 @@ from memoryvault.hooks.session_start import format_reminder
 from memoryvault.services.health_report import health_report
 from memoryvault.services.importing import HostMemory, ImportOutcome
 from memoryvault.services.undoing import Selector
-from memoryvault.tasks.jobs.importing import import_handler
+from memoryvault.tasks.jobs.sweeps import import_handler
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tests.support import forked
 from memoryvault.vault.store import VaultStore

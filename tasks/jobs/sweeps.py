@@ -1,0 +1,72 @@
+"""The short jobs that put things in order at their times: costs, the agent's notes, the inbox, the incubator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ...runtime.large_change import note_large_change
+from ...runtime.settings import Settings
+from ...services.costs import note_costs
+from ...services.device import acting_device, acts_here
+from ...services.ideas.incubator import refresh_list
+from ...services.ideas.ledger import ask_next
+from ...services.ideas.research import request_research, unresearched
+from ...services.importing import HostMemory
+from ...services.journal import Journal
+from ...services.reviewing import Reviewer
+from ...services.stores import vault_store
+from ...services.triaging import run_triage
+from ..queue.job import RunningJob
+from ..queue.kinds import Json
+
+
+def cost_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle session.cost: note what sessions cost, and update the entries of those that have grown."""
+    if not settings.session.cost_entries:
+        return {"nothing": "it is switched off"}
+    written = note_costs(settings, vault_store(settings))
+    if written:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {"written": written}
+
+
+def import_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle memory.import: copy the notes that Claude Code keeps itself, unless the settings forbid it."""
+    if settings.memory.disable_auto_memory or not settings.memory.import_host_memory:
+        return {"nothing": "it is switched off"}
+    counts = Counter(one.result for one in HostMemory(settings, vault_store(settings)).bring_in())
+    what = "archived: Claude Code has deleted its own"
+    if counts["updated"]:
+        what = "archived or rewritten, as Claude Code did with its own"
+    note_large_change(settings.state.markers, counts["removed"] + counts["updated"], what, "import")
+    if counts["imported"] or counts["updated"] or counts["removed"]:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {result.replace(" ", "_"): count for result, count in sorted(counts.items())}
+
+
+def triage_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle inbox.triage: promote, merge or archive notes of the inbox."""
+    results = run_triage(settings, Reviewer(settings), still_owned=job.still_owned)
+    note_large_change(settings.state.markers, len(results), "put elsewhere from the inbox", "triage")
+    if results:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return dict(Counter(result.result.split(":", 1)[0] for result in results))
+
+
+def gc_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle incubator.gc: list the ideas that nobody came back to, ask about waiting ones, request missing research.
+
+    Running it again writes the same note.
+    """
+    store = vault_store(settings)
+    store.require_vault()
+    if not acts_here(store.vault):
+        return {"elsewhere": acting_device(store.vault) or ""}
+    journal = Journal(settings.state, store)
+    journal.recover()
+    found = refresh_list(settings, journal, still_owned=job.still_owned)
+    asked = ask_next(settings, journal)
+    for slug, pass_ in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
+        request_research(job, slug, pass_)
+    return {"listed": len(found), "asked": asked}
