@@ -59,8 +59,9 @@ def answer_call(
     numbers = match_call(lookup, tool, arguments) if lookup else []
     if not numbers:
         return None
-    from ..vault.project import project_of
+    from ..vault.project import project_of, top_of
 
+    numbers = match_call({**(lookup or {}), "top": top_of(call.cwd)}, tool, arguments)
     project = project_of(call.cwd)
     lines = content.split(b"\n")
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
