@@ -58,9 +58,10 @@ def answer_call(
     numbers = match_call(lookup, tool, arguments) if lookup else []
     if not numbers:
         return None
-    from ..vault.project import project_of
+    from ..vault.project import project_of, top_of
     from .injected import add_told, read_told
 
+    numbers = match_call({**(lookup or {}), "top": top_of(call.cwd)}, tool, arguments)
     project = project_of(call.cwd)
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
     rules = [rule for rule in found if rule["project"] in ("", project)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
 MOST_COMMAND_CHARACTERS = 20_000
@@ -17,28 +17,60 @@ MOST_TEXT_CHARACTERS = 60_000
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
-_RUNNERS = frozenset(("npx", "bunx", "uvx", "pnpx"))
+_VALUE_FLAGS = {"sudo": "ughpCrt", "doas": "uC", "env": "uC", "xargs": "IiLnPdEs", "nice": "n", "timeout": "ks"}
+"""Their flags that take a value as the next word."""
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "fish"))
+_CARRIERS: Mapping[str, frozenset[str]] = {
+    program: frozenset(words.split())
+    for programs, words in (
+        ("ssh eval watch parallel npx bunx uvx pnpx", ""),
+        ("docker podman docker-compose kubectl oc", "exec run debug"),
+        ("find fd", "-exec -execdir -ok -x -X --exec"),
+        ("su nix-shell nix runuser", "-c --command --run"),
+        ("uv poetry pipenv pdm rye hatch conda mamba heroku", "run"),
+        ("bundle npm pnpm yarn mise asdf direnv bun", "exec dlx x"),
+        ("vagrant fly flyctl", "ssh"),
+    )
+    for program in programs.split()
+}
+"""Programs that run the command in their arguments, after one of these words; with none, after the program."""
+_INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "perl", "php", "bash", "sh"))
+"""These are what environments such as `uv run` are for."""
+_SERVICES = frozenset(("systemctl", "service", "rc-service", "supervisorctl", "launchctl", "pkill", "killall", "pm2"))
+"""Programs whose arguments are names of other programs."""
+_LOOKS_ONLY = frozenset(("status", "show", "cat", "is-active", "is-enabled", "list", "list-units", "logs"))
+_INSTALLERS = frozenset(
+    """
+    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet brew apt apt-get dnf
+    yum pacman apk
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+_INSTALLS = frozenset(("install", "i", "add", "get", "require"))
+_MESSAGES = frozenset(("-m", "-am", "--message", "--title", "--body", "-b"))
+"""Flags of git and its hosts' programs that take a text."""
 _READING = frozenset(
     """
     cat head tail less more grep rg ack ag ls find fd wc jq yq diff stat file tree echo printf cd pwd which type sort
     uniq cut awk sed bat test true
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
+_WRITING = frozenset(("rm", "rmdir", "mv", "cp", "touch", "tee", "mkdir", "ln", "truncate", "chmod", "chown", "sed"))
+"""Programs whose arguments are files."""
 _RUNS_TEXT = frozenset(
     """
     psql mysql sqlite3 mongosh mongo duckdb python python3 node ruby perl php osascript clickhouse-client
     """.split()  # noqa: SIM905  as above
 )
 _GIT_READING = frozenset(("log", "diff", "show", "blame", "status", "grep", "ls-files"))
-_SEPARATORS = frozenset(("&&", "||", ";", "|", "&", "\n", "(", ")", "{", "}", "|&", "!", "then", "do", "else"))
+_SHELL_WORDS = frozenset(("{", "}", "!", "if", "then", "elif", "else", "while", "until", "do", "time"))
 _BREAKS = dict.fromkeys(map(ord, "\n\t\r()[]{}<>,;:'\"`=+*/\\|&!?#%^~"), " ")
 
 
 def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]) -> list[int]:
     """Return the numbers of the rules whose triggers are in the call, ascending.
 
-    `index`: the first line of the compiled file.
+    `index`: the first line of the compiled file; its `top`, if there is one, is the project's folder: the folders
+    above it say nothing about a file.
     """
     found: set[int] = set()
     command = arguments.get("command")
@@ -63,48 +95,143 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
         found.update(
             rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules
         )
-    for words, targets in simple:
-        words = _without_prefixes(words)
+    folder = ""  # Below the working directory, after `cd`.
+    for at, (words, targets) in enumerate(simple):
         for target in targets:
-            _match_path(index, target, found, reads=False)
-        if not words:
-            continue
-        program, rest = words[0].rsplit("/", 1)[-1].lower(), words[1:]
-        if program in _SHELLS and "-c" in rest and depth:
-            inner = rest[rest.index("-c") + 1 :]
-            if inner:
-                _match_command(index, inner[0], found, depth - 1)
-        _match_program(index["c"], program, rest, found)
-        if "/" in words[0]:
-            _match_path(index, words[0], found, reads=False)
-        if program in ("python", "python3") and rest[:1] == ["-m"]:
-            rest_of = rest[1:]
-        else:
-            rest_of = [word for word in rest if word[:1] != "-"] if program in _RUNNERS else []
-        if rest_of:
-            _match_program(index["c"], rest_of[0].partition("@")[0], rest_of[1:], found)
-        is_reading = (program in _READING and not (program == "sed" and "-i" in "".join(rest[:2]))) or (
-            program == "git" and any(word in _GIT_READING for word in rest[:2])
+            _match_path(index, _below(folder, target), found, reads=False)
+        later = [other for other, _ in simple[at + 1 :]]
+        for carried in _carried_commands(index, words):
+            program, rest = _program_of(carried[0]), carried[1:]
+            if depth and len(carried) == 1 and " " in carried[0]:
+                _match_command(index, carried[0], found, depth - 1)
+                continue
+            if program in _SHELLS and depth:
+                flags = [word[:1] == "-" and word[:2] != "--" and word[-1:] == "c" for word in rest]
+                if True in flags and (text := rest[flags.index(True) + 1 :]):
+                    _match_command(index, text[0], found, depth - 1)
+            _match_program(index["c"], program, rest, found, later)
+            if program in _SERVICES and _LOOKS_ONLY.isdisjoint(rest):
+                _match_names(index["c"], (word.removesuffix(".service") for word in rest), found)
+            if program in _INSTALLERS and not _INSTALLS.isdisjoint(rest[:3]):
+                _match_names(index["c"], (_package_of(word) for word in rest), found)
+            if program not in _BEFORE_PROGRAM:
+                _match_arguments(index, carried, program, folder, found)
+        if words[:1] == ["cd"] and len(words) > 1:
+            folder = _below(folder, words[1])
+
+
+def _below(folder: str, path: str) -> str:
+    return f"{folder}/{path}" if folder and path[:1] not in ("/", "~", "-", "$") else path
+
+
+def _package_of(word: str) -> str:
+    """The name of a package without its version: `jest@29`, `numpy>=2`, `celery[redis]`."""
+    at = 1
+    while at < len(word) and word[at] not in "@=<>~![":
+        at += 1
+    return word[:at]
+
+
+def _match_arguments(
+    index: Mapping[str, Any], words: Sequence[str], program: str, folder: str, found: set[int]
+) -> None:
+    """Add the rules on the files and names in a command's arguments."""
+    rest = words[1:]
+    if "/" in words[0]:
+        _match_path(index, _below(folder, words[0]), found, reads=False)
+    is_reading = (program in _READING and not (program == "sed" and "-i" in "".join(rest[:2]))) or (
+        program == "git" and any(word in _GIT_READING for word in rest[:2])
+    )
+    before = ""
+    for word in rest:
+        is_text = (" " in word and program not in _RUNS_TEXT) or (
+            program in ("git", "gh", "glab") and before in _MESSAGES
         )
-        for word in rest:
-            if " " in word and program not in _RUNS_TEXT:
-                continue  # A message, not a name.
-            _match_path(index, word, found, reads=is_reading)
-            if not is_reading and index["w"]:
-                _match_words(index["w"], (word.lower(), *word.lower().translate(_BREAKS).split(" ")), found)
+        before = word
+        if is_text:
+            continue  # A message, not a name.
+        is_file = program in _WRITING or "." in word or "/" in word
+        _match_path(index, _below(folder, word) if is_file else word, found, reads=is_reading)
+        if not is_reading and index["w"]:
+            _match_words(index["w"], (word.lower(), *word.lower().translate(_BREAKS).split(" ")), found)
 
 
-def _match_program(commands: Mapping[str, Any], program: str, rest: Sequence[str], found: set[int]) -> None:
-    for rule, wanted in commands.get(program, ()):
-        if rule not in found and _has_words(wanted, rest):
-            found.add(rule)
+def _program_of(word: str) -> str:
+    return word.rsplit("/", 1)[-1].lower().removesuffix(".exe")
+
+
+def _carried_commands(index: Mapping[str, Any], words: list[str]) -> Iterator[list[str]]:
+    """Yield a command without assignments before it, and the commands that it runs in its turn (`sudo`, `ssh`,
+    `docker exec`), each as its words. One word with spaces is a command line."""
+    words = _from_program(words)
+    while words:
+        program = _program_of(words[0])
+        if program in _BEFORE_PROGRAM and len(words) > 1:
+            inner = _from_program(_after_flags(words[1:], _VALUE_FLAGS.get(program, "")))
+            yield [words[0], *([_program_of(inner[0]), *inner[1:]] if inner else words[1:])]
+            words = inner
+            continue
+        yield words
+        if program.startswith("python") and words[1:2] == ["-m"]:
+            words = words[2:]
+            continue
+        starts = _CARRIERS.get(program)
+        if starts is not None:
+            yield from _commands_within(index, words, starts)
+        return
+
+
+def _commands_within(index: Mapping[str, Any], words: list[str], starts: frozenset[str]) -> Iterator[list[str]]:
+    at = 1
+    while starts and at < len(words) and words[at] not in starts:
+        at += 1
+    # Which word begins the command depends on options of many programs: so any that names a program of a rule.
+    for start in range(at + bool(starts), len(words)):
+        name = _program_of(words[start]).partition("@")[0]
+        rest = words[start + 1 :]
+        if " " in words[start]:
+            yield [words[start]]
+        elif name in _BEFORE_PROGRAM:
+            yield from _carried_commands(index, words[start:])
+            return
+        elif name in _INTERPRETERS and "run" in starts and "exec" not in starts:
+            if rest[:1] == ["-m"]:
+                yield from _carried_commands(index, rest[1:])
+            return
+        elif name in index["c"] or name in _SHELLS or name in _SERVICES:
+            yield [name, *rest]
+
+
+def _after_flags(words: list[str], with_value: str) -> list[str]:
+    at = 0
+    while at < len(words) and (words[at][:1] == "-" or words[at].rstrip("smh").isdigit()):
+        at += 2 if len(words[at]) == 2 and words[at][0] == "-" and words[at][1] in with_value else 1
+    return words[at:]
+
+
+def _match_names(commands: Mapping[str, Any], names: Iterable[str], found: set[int]) -> None:
+    """Add the rules on the programs of these names, whatever they do."""
+    for name in names:
+        found.update(rule for rule, wanted in commands.get(name, ()) if not wanted)
+
+
+def _match_program(
+    commands: Mapping[str, Any], program: str, rest: Sequence[str], found: set[int], later: Sequence[Sequence[str]]
+) -> None:
+    """Add the rules on a program with these arguments. `later`: the commands after it on the line."""
+    for name in {program, program.rstrip("0123456789.-")}:
+        for rule, wanted in commands.get(name, ()):
+            if wanted[:1] == ["|"]:
+                if any(_program_of(word) == wanted[1] for words in later for word in words[:3]):
+                    found.add(rule)
+            elif rule not in found and _has_words(wanted, rest):
+                found.add(rule)
 
 
 def _has_words(wanted: Sequence[str], rest: Sequence[str]) -> bool:
-    """Whether the words have the trigger's flags, and its subcommand as the first word that is no flag (`git -C x
-    push`)."""
-    bare = [word for word in rest if word[:1] != "-"]
-    place = 0
+    """Whether the arguments have the trigger's flags anywhere, and its words in order with nothing but options between
+    (`git -C x push`)."""
+    at = 0
     for word in wanted:
         if word[:2] == "--":
             if not any(one == word or one.startswith((word + "=", word + "-")) for one in rest):
@@ -114,18 +241,38 @@ def _has_words(wanted: Sequence[str], rest: Sequence[str]) -> bool:
             if any(letter not in flags for letter in word[1:]):
                 return False
         else:
-            skipped = 1 if place == 0 and rest[:1] and rest[0][:1] == "-" else 0
-            if word not in bare[place : place + 1 + skipped]:
+            at = _after_word(word, rest, at)
+            if at < 0:
                 return False
-            place = bare.index(word, place) + 1
     return True
+
+
+def _after_word(word: str, rest: Sequence[str], at: int) -> int:
+    """Return the place after `word`, the first from `at` that is neither an option nor an option's value; -1 if it is
+    another word."""
+    follows_flag = False
+    while at < len(rest):
+        one = rest[at]
+        at += 1
+        if one[:1] == "-" and len(one) > 1:
+            follows_flag = "=" not in one
+        elif one == word or (one[-1:].isdigit() and one.rstrip("0123456789.") == word):
+            return at
+        elif follows_flag:
+            follows_flag = False
+        else:
+            break
+    return -1
 
 
 def _match_path(index: Mapping[str, Any], path: str, found: set[int], *, reads: bool, is_file: bool = False) -> None:
     """Add the rules on this path. `reads`: the command only reads it; then only rules on reading count."""
     if path[:1] == "-" or len(path) > 1000:
         return
-    segments = [segment for segment in path.replace("\\", "/").split("/") if segment not in ("", ".", "..")]
+    path, top = path.replace("\\", "/"), index.get("top", "")
+    if top and path.startswith(f"{top}/"):
+        path = path[top.rindex("/") :]
+    segments = [segment for segment in path.split("/") if segment not in ("", ".", "..")]
     if not segments:
         return
     last = len(segments) - 1
@@ -188,6 +335,7 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
     words: list[str] = []
     targets: list[str] = []
     word, quote, has_word, redirected = "", "", False, False
+    ends: list[str] = []  # Of here-documents, whose text begins in the next line.
     at, length = 0, len(line)
 
     def end_word() -> None:
@@ -226,6 +374,21 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
             if words or targets:
                 yield words, targets
             words, targets = [], []
+            while c == "\n" and ends and at < length:
+                end = line.find("\n", at)
+                text, at = line[at : end if end >= 0 else length], length if end < 0 else end + 1
+                if text.strip() == ends[0]:
+                    ends.pop(0)
+        elif c == "<" and line[at : at + 1] == "<" and line[at : at + 2] != "<<":
+            end_word()
+            at += 1
+            end = at
+            while end < length and line[end] not in "\n;|&<>)":
+                end += 1
+            # What a shell is given is run; for other programs it is text.
+            if not words or _program_of(words[0]) not in _SHELLS | {"ssh"}:
+                ends.append(line[at:end].split("#")[0].strip(" \t-").split(" ")[0].strip("'\"\\"))
+            at = end
         elif c in "<>":
             if word.isdigit():
                 word, has_word = "", False
@@ -243,19 +406,13 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
         yield words, targets
 
 
-def _without_prefixes(words: list[str]) -> list[str]:
-    """The words from the program on: without assignments, `sudo`, `env` and the like."""
+def _from_program(words: list[str]) -> list[str]:
+    """The words without the assignments and the shell's own words before them."""
     at = 0
     while at < len(words):
         word = words[at]
-        name = word.rsplit("/", 1)[-1]
         is_assignment = "=" in word and word.partition("=")[0].replace("_", "a").isalnum() and word[:1] != "-"
-        if is_assignment or word in _SEPARATORS:
-            at += 1
-        elif name in _BEFORE_PROGRAM and at + 1 < len(words):
-            at += 1
-            while at < len(words) and (words[at][:1] == "-" or words[at].rstrip("smh").isdigit()):
-                at += 1
-        else:
+        if not is_assignment and word not in _SHELL_WORDS:
             break
+        at += 1
     return words[at:]

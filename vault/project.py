@@ -176,6 +176,17 @@ def project_of(cwd: str, home: str | None = None) -> str:
     return "" if start in ("/", home) else project_slug(os.path.basename(start))
 
 
+def top_of(cwd: str) -> str:
+    """Return the folder of the repository or work tree that contains `cwd`, else `cwd`; '' for a relative path."""
+    folder = os.path.realpath(cwd) if cwd.startswith("/") else ""
+    start = folder
+    while folder not in ("", "/"):
+        if _git_folder_of(folder):
+            return folder
+        folder = os.path.dirname(folder)
+    return start
+
+
 def is_left_out(cwd: str, home: str | None = None) -> bool:
     """Whether the user's file `.memoryvault` says `off`, in `cwd` or above it up to the top of its repository.
 

@@ -155,6 +155,16 @@ def test_the_notes_own_triggers_take_the_place_of_its_words(sandbox: Sandbox) ->
     )
 
 
+def test_the_folders_above_the_project_say_nothing_about_a_file(sandbox: Sandbox) -> None:
+    above = sandbox.root.name
+    sandbox.entry("personal-private/preferences/above.md", f"Don't edit anything in {above}/.")
+    compiled(sandbox)
+    edit = {"old_string": "a", "new_string": "b"}
+    assert call(sandbox, "Edit", {"file_path": str(sandbox.project / "a.py"), **edit}) == {}
+    assert call(sandbox, "Edit", {"file_path": str(sandbox.project / above / "a.py"), **edit})
+    assert call(sandbox, "Edit", {"file_path": str(sandbox.root / "a.py"), **edit}, session_id="b")
+
+
 def test_a_receipt_says_what_was_told(box: Sandbox) -> None:
     guard(box, "remind")
     call(box)
