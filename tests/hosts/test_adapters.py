@@ -22,6 +22,7 @@ from .payloads import (
     codex,
     copilot,
     copilot_camel,
+    gemini,
     marker_of,
     places,
     spooled,
@@ -46,6 +47,12 @@ def injected_of(done: Outcome) -> str:
     steps = document.get("injectSteps", [])
     assert all(set(step) == {"ephemeralMessage"} for step in steps)
     return "\n".join(step["ephemeralMessage"] for step in steps)
+
+
+def called(sandbox: Sandbox, number: int, steps: int = 1) -> str:
+    """What Antigravity is given before this call of its model in a turn."""
+    call = antigravity(sandbox, invocationNum=number, initialNumSteps=steps)
+    return injected_of(sandbox.run("PreInvocation", call, "--host", "antigravity"))
 
 
 def test_codex_is_given_context_in_json(sandbox: Sandbox, recall_requests: list[Any]) -> None:
@@ -102,10 +109,9 @@ def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(
     sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
     antigravity_typed(sandbox, "When do we ship?")
-    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
-    done = sandbox.run("PreInvocation", first, "--host", "antigravity")
-    assert "plain language" in injected_of(done)
-    assert RECALLED in injected_of(done)
+    told = called(sandbox, 0)
+    assert "plain language" in told
+    assert RECALLED in told
     assert recall_requests[-1]["text"] == "When do we ship?"
     assert (marker_of(sandbox).host, marker_of(sandbox).cwd) == ("antigravity", str(sandbox.project))
 
@@ -114,14 +120,12 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
     sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
     antigravity_typed(sandbox, "Hello.")
-    sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=1), "--host", "antigravity")
+    called(sandbox, 0)
     antigravity_typed(sandbox, "Hello.", "When do we ship?")
-    later = sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=12), "--host",
-                        "antigravity")  # fmt: skip
-    assert RECALLED in injected_of(later)
-    assert "plain language" not in injected_of(later)
-    mid_turn = antigravity(sandbox, invocationNum=3, initialNumSteps=12)
-    assert injected_of(sandbox.run("PreInvocation", mid_turn, "--host", "antigravity")) == ""
+    later = called(sandbox, 0, steps=12)
+    assert RECALLED in later
+    assert "plain language" not in later
+    assert called(sandbox, 3, steps=12) == "", "in mid turn"
     busy = antigravity(sandbox, terminationReason="model_stop", fullyIdle=False)
     assert injected_of(sandbox.run("Stop", busy, "--host", "antigravity")) == ""
     assert spooled(sandbox) == 0
@@ -139,8 +143,7 @@ def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_f
     first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
     done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=(sys.executable, "-c", cut, place))
     assert injected_of(done) == ""
-    calls = [antigravity(sandbox, invocationNum=number, initialNumSteps=1) for number in (1, 2)]
-    second, third = (injected_of(sandbox.run("PreInvocation", call, "--host", "antigravity")) for call in calls)
+    second, third = called(sandbox, 1), called(sandbox, 2)
     assert "plain language" in second
     assert RECALLED not in second, "the prompt's own call is over"
     assert third == ""
@@ -150,11 +153,9 @@ def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away
     sandbox: Sandbox, recall_requests: list[Any]
 ) -> None:
     away = sandbox.vault.rename(sandbox.vault.with_name("away"))
-    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
-    assert injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity")) == ""
+    assert called(sandbox, 0) == ""
     away.rename(sandbox.vault)
-    calls = [antigravity(sandbox, invocationNum=number, initialNumSteps=1) for number in (1, 2)]
-    second, third = (injected_of(sandbox.run("PreInvocation", call, "--host", "antigravity")) for call in calls)
+    second, third = called(sandbox, 1), called(sandbox, 2)
     assert "plain language" in second
     assert third == ""
 
@@ -203,27 +204,31 @@ def test_antigravity_gets_its_object_also_when_nothing_came_on_standard_input(sa
         assert hook.stdout.read() == b"{}\n"
 
 
-@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity", "gemini"])
 def test_a_transcript_outside_of_the_hosts_own_folder_is_refused(sandbox: Sandbox, host: str) -> None:
     payload: dict[str, Any] = {
         "codex": codex(sandbox, "Stop", transcript_path="/etc/passwd"),
         "copilot": copilot(sandbox, "Stop", transcript_path=str(sandbox.transcript)),
         "antigravity": antigravity(sandbox, fullyIdle=True, transcriptPath=str(sandbox.transcript)),
+        "gemini": gemini(sandbox, "AfterAgent", transcript_path=str(sandbox.home / ".gemini" / "settings.json")),
     }[host]
-    done = sandbox.run("Stop", payload, "--host", host)
+    done = sandbox.run(payload.get("hook_event_name", "Stop"), payload, "--host", host)
     assert done.returncode == 0
     assert "transcript refused" in done.stderr
     assert read_marker(marker_path(sandbox.state.markers, SESSION)) is None
     assert spooled(sandbox) == 0
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"session_id": 7}', b'{"conversationId": "../x"}'])
-@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"[]", b'{"session_id": 7, "tool_response": []}', b'{"conversationId": "../x"}']
+)
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity", "gemini"])
 def test_bad_input_fails_no_turn(sandbox: Sandbox, host: str, raw: bytes) -> None:
-    for event in ("SessionStart", "UserPromptSubmit", "PreInvocation", "Stop"):
+    events = ("SessionStart", "UserPromptSubmit", "PreInvocation", "Stop", "BeforeAgent", "BeforeTool", "AfterTool")
+    for event in events:
         done = sandbox.run(event, raw, "--host", host)
         assert done.returncode == 0
-        assert done.stdout == ("{}\n" if host == "antigravity" else "")
+        assert done.stdout == ("{}\n" if host in ("antigravity", "gemini") else "")
         assert "Traceback" not in done.stderr
 
 

@@ -129,21 +129,6 @@ def test_a_question_is_what_was_typed(sandbox: Sandbox, recall_requests: list[An
     assert recall_requests[-1]["text"] == "when do we ship?"
 
 
-def test_a_transcript_outside_of_its_own_folder_is_refused(sandbox: Sandbox) -> None:
-    payload = gemini(sandbox, "AfterAgent", transcript_path=str(sandbox.home / ".gemini" / "settings.json"))
-    done = sandbox.run("AfterAgent", payload, "--host", "gemini")
-    assert "transcript refused" in done.stderr
-    assert spooled(sandbox) == 0
-
-
-@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"session_id": 7, "tool_response": []}'])
-@pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"])
-def test_bad_input_fails_no_turn(sandbox: Sandbox, event: str, raw: bytes) -> None:
-    done = sandbox.run(event, raw, "--host", "gemini")
-    assert (done.returncode, done.stdout) == (0, "{}\n")
-    assert "Traceback" not in done.stderr
-
-
 # Tool calls
 
 
@@ -251,14 +236,18 @@ def test_the_extension_is_what_the_program_loads(settings: Settings) -> None:
         assert hook["timeout"] >= 1000, "milliseconds"
 
 
+def commands_of(settings: Settings) -> dict[str, str]:
+    hooks = json.loads((extension_folder(settings) / "hooks" / "hooks.json").read_text())["hooks"]
+    return {event: group["hooks"][0]["command"] for event, (group,) in hooks.items()}
+
+
 def test_a_hook_whose_file_is_gone_succeeds_in_silence_since_the_program_would_refuse_each_prompt(
     settings: Settings,
 ) -> None:
     wire_actions("gemini", settings, on=True)
-    hooks = json.loads((extension_folder(settings) / "hooks" / "hooks.json").read_text())["hooks"]
+    commands = commands_of(settings).values()
     shutil.rmtree(settings.state_root)
-    for (group,) in hooks.values():
-        command = group["hooks"][0]["command"]
+    for command in commands:
         done = subprocess.run(["bash", "-c", command], input=b"{}", capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -277,8 +266,7 @@ def test_no_damage_of_the_launcher_refuses_a_prompt(settings: Settings, before: 
     install_for("gemini", settings)
     launcher = Path(launcher_in(settings.state_root))
     launcher.write_text(launcher.read_text().replace(before, damaged, 1))
-    hooks = json.loads((extension_folder(settings) / "hooks" / "hooks.json").read_text())["hooks"]
-    command = hooks["BeforeAgent"][0]["hooks"][0]["command"]
+    command = commands_of(settings)["BeforeAgent"]
     done = subprocess.run(["bash", "-c", command], input=b"{}", capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"")
 

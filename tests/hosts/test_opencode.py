@@ -20,10 +20,9 @@ from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, u
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
-from memoryvault.vault.marker import marker_path, read_marker
 
 from ..hooks.support import SESSION, Sandbox
-from .payloads import RECALLED
+from .payloads import RECALLED, marker_of, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -181,11 +180,10 @@ def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_th
     child = payload(sandbox, prompt="look around", agent_id="ses_child")
     assert sandbox.run("UserPromptSubmit", child, *host).stdout == "", "a sub-agent's prompt is nobody's words"
     assert sandbox.run("Stop", payload(sandbox), *host).stdout == ""
-    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
-    assert marker is not None
+    marker = marker_of(sandbox)
     database = sandbox.home / ".local" / "share" / "opencode" / "opencode.db"
     assert (marker.host, marker.transcript) == ("opencode", f"{database}#{SESSION}")
-    assert len(list(Path(sandbox.state.spool).glob("*.json"))) == 1
+    assert spooled(sandbox) == 1
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")

@@ -72,6 +72,11 @@ class Bed:
         chosen = embedder or self.embedder
         return drain(self.store, embed_with(chosen), model=chosen.name)
 
+    def refresh(self) -> None:
+        """Index and embed what is in the vault now."""
+        self.index()
+        self.embed()
+
     def engine(self, *, dense: bool = True) -> RecallEngine:
         embedder = self.embedder if dense else None
         engine = RecallEngine(self.index_db, self.vault, embedder, today=lambda: TODAY)

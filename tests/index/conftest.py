@@ -34,3 +34,15 @@ def service(bed: Bed) -> Iterator[Callable[..., ServiceProcess]]:
     yield start
     for process in started:
         process.end()
+
+
+@pytest.fixture
+def listening(service: Callable[..., ServiceProcess]) -> Callable[..., ServiceProcess]:
+    """Start a service and wait until it listens, with its model."""
+
+    def start(*options: str) -> ServiceProcess:
+        started = service(*options)
+        started.wait_until_listening()
+        return started
+
+    return start

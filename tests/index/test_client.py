@@ -144,24 +144,21 @@ def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:
         client.ping()
 
 
-def test_a_client_finds_its_service_again_after_a_restart(bed: Bed, service: Callable[..., ServiceProcess]) -> None:
-    first = service()
-    first.wait_until_listening()
+def test_a_client_finds_its_service_again_after_a_restart(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:
+    first = listening()
     with first.client() as client:
         assert client.ping()["pid"] == first.pid
         first.end()
         with pytest.raises(ServiceUnavailable):
             client.ping()
-        second = service()
-        second.wait_until_listening()
+        second = listening()
         assert client.ping()["pid"] == second.pid
 
 
 def test_a_connection_that_was_dropped_for_its_silence_is_opened_again(
-    bed: Bed, service: Callable[..., ServiceProcess]
+    bed: Bed, listening: Callable[..., ServiceProcess]
 ) -> None:
-    running = service("--connection-seconds", "0.2")
-    running.wait_until_listening()
+    running = listening("--connection-seconds", "0.2")
     with running.client() as client:
         client.ping()
         time.sleep(0.5)

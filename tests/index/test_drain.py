@@ -12,10 +12,10 @@ from memoryvault.runtime.errors import IndexUnavailable, ModelUnavailable
 from memoryvault.tests.index.bed import Bed
 
 
-def test_nothing_pending_is_nothing_done(bed: Bed) -> None:
-    report = bed.embed()
-    assert (report.processed, report.skipped, report.errors, report.remaining) == (0, 0, 0, 0)
-    assert bed.embedder.calls == []
+def write_texts(bed: Bed, count: int) -> None:
+    for number in range(count):
+        bed.write(f"{number}.md", f"Text {number}.")
+    bed.index()
 
 
 def test_each_text_is_embedded_once_however_often_the_drain_runs(bed: Bed) -> None:
@@ -30,9 +30,7 @@ def test_each_text_is_embedded_once_however_often_the_drain_runs(bed: Bed) -> No
 
 
 def test_without_a_model_everything_stays_pending(bed: Bed) -> None:
-    for number in range(3):
-        bed.write(f"{number}.md", f"Text {number}.")
-    bed.index()
+    write_texts(bed, 3)
 
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
         raise ModelUnavailable("no model here")
@@ -41,15 +39,6 @@ def test_without_a_model_everything_stays_pending(bed: Bed) -> None:
     assert (report.processed, report.skipped, report.errors, report.remaining) == (0, 3, 0, 3)
     assert report.reason == "no model here"
     assert bed.embed().processed == 3
-
-
-def test_a_text_that_fails_does_not_hold_up_the_others(bed: Bed) -> None:
-    for number in range(5):
-        bed.write(f"{number}.md", "POISON" if number == 3 else f"Text {number}.")
-    bed.index()
-    report = bed.embed()
-    assert (report.processed, report.errors, report.remaining) == (4, 1, 1)
-    assert report.failed == (("3.md", "a text that cannot be embedded"),)
 
 
 def test_a_model_that_fails_at_every_text_is_not_asked_for_all(bed: Bed) -> None:
@@ -75,9 +64,7 @@ def test_a_model_that_fails_at_many_long_texts_is_asked_for_the_short_ones(bed: 
 
 
 def test_what_is_not_tried_because_the_model_went_away_is_no_error(bed: Bed) -> None:
-    for number in range(6):
-        bed.write(f"{number}.md", f"Text {number}.")
-    bed.index()
+    write_texts(bed, 6)
     calls = []
 
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
@@ -127,25 +114,17 @@ def test_a_text_that_was_edited_meanwhile_gets_the_vector_of_what_it_says_now(be
     assert seen == ["a\nNew words."]
 
 
-def test_vectors_of_another_model_are_never_mixed_in(bed: Bed) -> None:
-    bed.write("a.md", "Words.")
-    bed.index()
+def test_vectors_of_another_model_or_of_a_wrong_size_are_never_mixed_in(bed: Bed) -> None:
+    write_texts(bed, 1)
     with pytest.raises(ModelUnavailable, match="kill NUMBER"):
         drain(bed.store, embed_with(bed.embedder), model="another")
+    with pytest.raises(IndexUnavailable, match="another size"):
+        drain(bed.store, lambda texts: EmbeddedBatch("fake", 64, (b"1234",), (b"",)), model="fake")
     assert bed.store.stats().embedded == 0
 
 
-def test_vectors_of_a_wrong_size_are_refused(bed: Bed) -> None:
-    bed.write("a.md", "Words.")
-    bed.index()
-    with pytest.raises(IndexUnavailable, match="another size"):
-        drain(bed.store, lambda texts: EmbeddedBatch("fake", 64, (b"1234",), (b"",)), model="fake")
-
-
 def test_it_stops_between_two_batches_and_goes_on_later(bed: Bed) -> None:
-    for number in range(10):
-        bed.write(f"{number}.md", f"Text {number}.")
-    bed.index()
+    write_texts(bed, 10)
     progress: list[tuple[int, int]] = []
     report = drain(
         bed.store,

@@ -136,7 +136,7 @@ def test_how_much_of_a_text_the_model_lacks_is_told_of_its_letters_alone() -> No
 
 @pytest.mark.model
 def test_tokens_are_counted_by_the_models_tokenizer_however_long_the_text(
-    bed: Bed, service: Callable[..., ServiceProcess]
+    bed: Bed, listening: Callable[..., ServiceProcess]
 ) -> None:
     """Short words and signs are far more tokens than a quarter of their characters."""
     ours = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"), threads=1)
@@ -145,8 +145,7 @@ def test_tokens_are_counted_by_the_models_tokenizer_however_long_the_text(
     for number, words in enumerate(("north south", "early late", "left right")):
         bed.write(f"n{number}.md", f"# Sums {number}\n\n{'a = b + c; ' * 40}{words}", status="active")
     bed.index()
-    running = service("--model", DEFAULT_MODEL)
-    running.wait_until_listening()
+    running = listening("--model", DEFAULT_MODEL)
     with running.client() as client:
         drain(bed.store, client.embed, model=DEFAULT_MODEL)
         every = client.recall("sums", render=True, session="s-1", floor=False)

@@ -50,8 +50,7 @@ def notes(bed: Bed) -> Bed:
     bed.write(f"{private}/preferences/superseded-pref.md", "This should never surface.", status="superseded")
     bed.write(f"{private}/_inbox/inbox-idea.md", "Inbox candidate.", tags="[evolve, brainstorm]", **active)
     bed.write(f"{private}/_archive/archived-entry.md", "Archived content.", status="superseded", tags="[release]")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     return bed
 
 
@@ -80,8 +79,7 @@ def projects(bed: Bed) -> Bed:
     for project in ("shop", "blog"):
         bed.write(f"personal-projects/{project}/fix/{project}-cache.md", "Clear the cache.", status="active")
     bed.write("personal-private/fix/any-cache.md", "Clear the cache.", status="active")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     return bed
 
 
@@ -116,8 +114,7 @@ def test_what_is_hidden_appears_only_when_it_is_named(
     bed: Bed, path: str, status: str, shown_by_default: bool, asked: dict[str, Any]
 ) -> None:
     bed.write(path, "The quokka migration.", status=status)
-    bed.index()
-    bed.embed()
+    bed.refresh()
     assert bool(bed.recall("quokka migration").hits) is shown_by_default
     assert bool(bed.recall("quokka migration", dense=False).hits) is shown_by_default
     assert len(bed.recall("quokka migration", **asked).hits) == 1
@@ -130,8 +127,7 @@ def test_a_statement_without_a_confidence_counts_as_said_plainly(bed: Bed) -> No
         path = bed.write(
             "a/preferences/x.md", "The quokka migration.", status="active", kind="preferences", **confidence
         )
-        bed.index()
-        bed.embed()
+        bed.refresh()
         (hit,) = bed.recall("quokka migration", is_prompt=True, apply_threshold=False).hits
         assert hit.answers is not None
         odds.append(hit.answers)
@@ -147,8 +143,7 @@ def test_no_prompt_is_answered_from_a_special_folder_of_the_users_own(bed: Bed, 
     said = {"_drafts": "needs a ship", "_idea-incubator/x": "could fly", "_always-load": "rests", "fix": "is on"}
     for folder, text in said.items():
         bed.write(f"personal-private/{folder}/of-{folder[:4]}.md", f"The quokka migration {text}.", status="active")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     asked = {"is_prompt": True, "dense": dense, "apply_threshold": False}
     assert sorted(slugs(bed.recall("quokka migration plan", **asked))) == ["of-_alw", "of-fix"]
     assert len(bed.recall("quokka migration plan", dense=dense, apply_threshold=False).hits) == 4
@@ -178,8 +173,7 @@ def test_when_no_word_matches_the_filter_alone_still_answers(bed: Bed) -> None:
     bed.write("new.md", "Completely unrelated filler text.", kind="convention", updated="2026-03-01")
     bed.write("old.md", "More of that.", kind="convention", updated="2025-03-01")
     bed.write("other.md", "More of that.", kind="fix")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     result = bed.recall("zzzznomatchzzzz", filter="kind=convention")
     assert slugs(result) == ["new", "old"]
     assert all(hit.score == 0 for hit in result.hits)
@@ -201,8 +195,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Any:
             status="active",
             updated=f"2026-0{1 + number % 6}-10",
         )
-    bed.index()
-    bed.embed()
+    bed.refresh()
     yield bed
     bed.close()
 
@@ -245,8 +238,7 @@ def entry_of(bed: Bed, path: str) -> Any:
 
 def test_a_rare_tag_is_found_behind_hundreds_of_nearer_notes(many: Bed) -> None:
     many.write("notes/rare.md", "branch server " + "filler " * 30, tags="[rare]", status="active")
-    many.index()
-    many.embed()
+    many.refresh()
     assert slugs(many.recall("cache deploy branch", filter="tag=rare", apply_threshold=False)) == ["rare"]
     (many.vault / "notes/rare.md").unlink()
     many.index()
@@ -258,8 +250,7 @@ def test_a_rare_tag_is_found_behind_hundreds_of_nearer_notes(many: Bed) -> None:
 def test_ties_are_broken_by_path(bed: Bed) -> None:
     for name in ("charlie", "alpha", "bravo"):
         bed.write(f"{name}.md", "# Same\n\nshared identical content for the tie-break test", status="active")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     assert slugs(bed.recall("shared identical content")) == ["alpha", "bravo", "charlie"]
     assert slugs(bed.recall("shared identical content", is_prompt=True)) == ["alpha"]
 
@@ -269,8 +260,7 @@ def test_a_note_of_today_about_what_was_said_long_ago_is_not_fresh_until_it_is_t
     day = {"created": "2026-01-01", "updated": "2026-01-01"}
     bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **day)
     bed.write("b-said-that-day.md", "# Same\n\nidentical insight", surfaced_at="2026-01-01T10:00:00Z", **day)
-    bed.index()
-    bed.embed()
+    bed.refresh()
     assert slugs(bed.recall("identical insight")) == ["b-said-that-day", "a-said-long-ago"]
     touched = {**day, "updated": "2026-01-02"}
     bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **touched)
@@ -284,8 +274,7 @@ def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed)
     bed.write("other.md", "# Same\n\nwidget nothing")
     filler = "\n\n".join("Filler text about nothing in particular. " * 15 for _ in range(3))
     bed.write("long.md", f"{filler}\n\nquokka migration patterns discussed here in depth.\n\n{filler}")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     found = slugs(bed.recall("widget quokka", apply_threshold=False))
     assert found.index("rare") < found.index("common")
     (deep,) = bed.recall("quokka migration patterns", k=1).hits
@@ -325,8 +314,7 @@ def test_when_the_file_of_the_best_hit_is_gone_nothing_else_is_shown_for_its_sak
 def test_a_note_with_a_status_that_is_not_ours_is_in_use(bed: Bed, status: str) -> None:
     """Only our own words take a note out of use."""
     bed.write("note.md", "The quokka migration needs a ship.", status=status)
-    bed.index()
-    bed.embed()
+    bed.refresh()
     for dense in (True, False):
         assert slugs(bed.recall("quokka migration ship", dense=dense, is_prompt=True)) == ["note"]
     assert slugs(bed.recall("quokka migration", filter=f"status={status.lower()}")) == ["note"]
@@ -432,8 +420,7 @@ def test_a_question_in_letters_that_the_model_lacks_is_answered_by_keywords(bed:
     bed.embedder = English()
     bed.write("passwords.md", "数据库密码保存在公司的密码管理器里，不要写进配置文件。")
     bed.write("images.md", "图片上传之前要先压缩到一兆以内。")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     result = bed.recall("数据库密码放在哪里？")
     assert (slugs(result), result.degraded) == (["passwords"], ("model-unread",))
     assert bed.recall("passwords").degraded == ()

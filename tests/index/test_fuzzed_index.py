@@ -28,8 +28,7 @@ def filled_index(bed: Bed) -> bytes:
     for number, word in enumerate(WORDS):
         body = f"The {word} carries the release number {number}.\n\n" + f"More about the {word} and its habits. " * 40
         bed.write(f"notes/{word}.md", body, kind="fact", tags=f"[animal, {word}]", title=f"About the {word}")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     bed.close_store()
     connection = apsw.Connection(str(bed.index_db))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -70,8 +69,7 @@ def walk(bed: Bed) -> None:
             store, _ = open_or_rebuild(bed.index_db)
             with store:
                 bed._store = store
-                bed.index()
-                bed.embed()
+                bed.refresh()
                 store.stats()
             return
         except MemoryVaultError as error:

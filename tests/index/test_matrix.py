@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -26,23 +27,20 @@ def many(bed: Bed) -> Bed:
         project = {"project": f"p{number % 12}"} if number % 3 else {}
         text = f"The {ANIMALS[number % 5]} was seen at place{number} by watcher{number % 7}."
         bed.write(f"notes/n{number:03d}.md", text, status="active", **project)
-    bed.index()
-    bed.embed()
+    bed.refresh()
     return bed
 
 
 @pytest.fixture
 def reader(many: Bed) -> Iterator[SearchReader]:
-    opened = SearchReader(many.index_db)
-    yield opened
-    opened.close()
+    with closing(SearchReader(many.index_db)) as opened:
+        yield opened
 
 
 @pytest.fixture
 def cache(many: Bed) -> Iterator[MatrixCache]:
-    made = MatrixCache(many.index_db)
-    yield made
-    made.close()
+    with closing(MatrixCache(many.index_db)) as made:
+        yield made
 
 
 def filled(cache: MatrixCache, reader: SearchReader) -> Matrix:
@@ -93,8 +91,7 @@ def test_within_any_scope_it_finds_what_sqlite_vec_finds(
 def test_a_note_that_was_just_embedded_is_found(many: Bed, reader: SearchReader, cache: MatrixCache) -> None:
     before = filled(cache, reader)
     many.write("notes/new.md", "A wolverine crossed the glacier.", status="active")
-    many.index()
-    many.embed()
+    many.refresh()
     now = cache.get(reader, MODEL)
     assert now is before
     (nearest, *_) = reader.search_vectors(MODEL.model_id, asked(many, "wolverine glacier"), Scope(), 1, now)
@@ -108,8 +105,7 @@ def test_many_new_ones_are_fetched_in_the_background(
     matrix = filled(cache, reader)
     for number in range(20):
         many.write(f"notes/more{number}.md", f"Another creature{number}.", status="active")
-    many.index()
-    many.embed()
+    many.refresh()
     cache.get(reader, MODEL)
     cache.wait_until_filled(10)
     assert matrix.count == NOTES + 20
@@ -123,8 +119,7 @@ def test_once_vectors_were_dropped_it_is_filled_anew(many: Bed, reader: SearchRe
     many.index()
     assert many.store.collect_orphans(older_than_seconds=-1) == 1
     many.write("notes/new.md", "A wolverine crossed the glacier.", status="active")
-    many.index()
-    many.embed()
+    many.refresh()
     assert cache.get(reader, MODEL) is None
     after = filled(cache, reader)
     assert after is not before
@@ -136,14 +131,10 @@ def test_another_index_file_gets_a_matrix_of_its_own(many: Bed, reader: SearchRe
     before = filled(cache, reader)
     many.close_store()
     many.index_db.rename(many.index_db.with_name("old.db"))
-    many.index()
-    many.embed()
-    other = SearchReader(many.index_db)
-    try:
+    many.refresh()
+    with closing(SearchReader(many.index_db)) as other:
         assert cache.get(other, MODEL) is None
         assert filled(cache, other) is not before
-    finally:
-        other.close()
 
 
 def test_an_index_that_would_take_too_much_memory_is_left_to_sqlite_vec(
@@ -157,13 +148,10 @@ def test_an_index_that_would_take_too_much_memory_is_left_to_sqlite_vec(
 
 def test_the_engine_gives_the_same_hits_with_it(many: Bed) -> None:
     plain = many.engine()
-    holding = RecallEngine(many.index_db, many.vault, many.embedder, keep_vectors=True)
-    try:
+    with closing(RecallEngine(many.index_db, many.vault, many.embedder, keep_vectors=True)) as holding:
         for number in range(12):
             query = RecallQuery(f"who saw the {ANIMALS[number % 5]} at place{number}", project="p4")
             assert slugs(holding.recall(query)) == slugs(plain.recall(query))
-    finally:
-        holding.close()
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30, 0.0])

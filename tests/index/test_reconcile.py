@@ -117,8 +117,7 @@ def test_single_paths_are_brought_up_to_date(bed: Bed) -> None:
 def test_a_rebuild_gives_the_same_ranking(bed: Bed, vectors: bool) -> None:
     for number in range(40):
         bed.write(f"n{number:02}.md", f"Note {number % 7} on topic{number % 5} and word{number % 3}.")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     questions = ["topic3 word1", "note 4", "topic1 and something", "word2 topic2 note 6"]
     before = [bed.recall(question, k=40, apply_threshold=False).hits for question in questions]
     report = rebuild(bed.store, bed.vault, bed.walk, vectors=vectors)

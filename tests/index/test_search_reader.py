@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -26,9 +27,8 @@ def indexed(bed: Bed) -> Bed:
 
 @pytest.fixture
 def reader(indexed: Bed) -> Iterator[SearchReader]:
-    opened = SearchReader(indexed.index_db)
-    yield opened
-    opened.close()
+    with closing(SearchReader(indexed.index_db)) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -59,15 +59,12 @@ def test_only_what_could_come_with_a_prompt_is_counted_for_the_gate(bed: Bed) ->
     for number in range(5):
         bed.write(f"personal-skills/setup-{number}.md", f"Set up tool{number}.", kind="skill")
     bed.index()
-    reader = SearchReader(bed.index_db)
-    try:
+    with closing(SearchReader(bed.index_db)) as reader:
         assert reader.count_rivals("mine", skills=False) == 2
         assert reader.count_rivals(None, skills=False) == 3
         assert reader.count_rivals("mine", skills=True) == 5
         assert reader.count_rivals("Mine", skills=None) == 7
         assert reader.count_rivals("mine", skills=False, folders={"", "_archive"}) == 3
-    finally:
-        reader.close()
 
 
 def test_readers_of_one_file_share_the_terms_that_one_of_them_has_read(
@@ -75,26 +72,19 @@ def test_readers_of_one_file_share_the_terms_that_one_of_them_has_read(
 ) -> None:
     monkeypatch.setattr(subject, "CACHE_FROM_CHUNKS", 10)
     shared = TermCache()
-    first = SearchReader(indexed.index_db, term_cache=shared)
-    second = SearchReader(indexed.index_db, term_cache=shared)
-    try:
-        found = first.vocabulary.spelling_candidates("place77")
+    first, second = (closing(SearchReader(indexed.index_db, term_cache=shared)) for _ in range(2))
+    with first as first_reader, second as second_reader:
+        found = first_reader.vocabulary.spelling_candidates("place77")
         assert {"place7", "place17"} <= set(found)
         assert {abs(len(term) - len("place77")) for term in found} <= {0, 1, 2}
-        monkeypatch.setattr(second.vocabulary, "_read_terms", lambda *_: pytest.fail("read again"))
-        assert second.vocabulary.spelling_candidates("place77") == found
-    finally:
-        first.close()
-        second.close()
+        monkeypatch.setattr(second_reader.vocabulary, "_read_terms", lambda *_: pytest.fail("read again"))
+        assert second_reader.vocabulary.spelling_candidates("place77") == found
 
 
 def test_terms_are_read_again_once_the_index_has_grown(indexed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "CACHE_FROM_CHUNKS", 10)
-    reader = SearchReader(indexed.index_db)
-    try:
+    with closing(SearchReader(indexed.index_db)) as reader:
         assert "heron" not in reader.vocabulary.spelling_candidates("herom")
         indexed.write("notes/new.md", "A heron stands there.", status="active")
         indexed.index()
         assert "heron" in reader.vocabulary.spelling_candidates("herom")
-    finally:
-        reader.close()

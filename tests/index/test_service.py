@@ -37,8 +37,7 @@ def vault_of_two(bed: Bed) -> Bed:
     for number in range(8):
         bed.write(f"notes/n{number}.md", f"Filler about nothing much, number {number}.", status="active")
     bed.write("personal-private/fix/tz.md", "Set TZ before the clock tests.", kind="fix", status="active")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     return bed
 
 
@@ -49,10 +48,10 @@ def connect(bed: Bed) -> socket.socket:
     return connection
 
 
-def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
+def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(
+    vault_of_two: Bed, listening: Start
+) -> None:
+    with listening().client() as client:
         answer = client.recall(
             "which yarn", k=1, session="s-1", cwd="/", render=True, budget_ms=5000, token_budget=2000
         )
@@ -62,13 +61,11 @@ def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(vau
     assert answer["degraded"] == []
 
 
-def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: Bed, service: Start) -> None:
+def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: Bed, listening: Start) -> None:
     vault_of_two.write("personal-private/_always-load/yarn.md", "Never yarn.", kind="preferences", status="active")
     vault_of_two.write("personal-private/fix/old.md", "We used yarn then.", kind="fix", status="superseded")
-    vault_of_two.index()
-    vault_of_two.embed()
-    running = service()
-    running.wait_until_listening()
+    vault_of_two.refresh()
+    running = listening()
     everything: dict[str, Any] = {"filter": "status=active OR status=superseded", "include": ["_archive"]}
     with running.client() as client:
         command = client.recall("which yarn", k=10, prompt_k=5, token_budget=2000, **everything)
@@ -81,25 +78,17 @@ def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: 
     assert "given" not in unasked
 
 
-def test_it_steps_back_for_the_hooks_that_ask_it(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_it_steps_back_for_the_hooks_that_ask_it(vault_of_two: Bed, listening: Start) -> None:
+    running = listening()
     assert os.getpriority(os.PRIO_PROCESS, running.pid) >= BACKGROUND_NICENESS
 
 
-def test_a_question_whose_time_was_over_before_it_was_read_is_refused_at_once(
-    vault_of_two: Bed, service: Start
+def test_a_question_whose_time_was_over_before_it_was_read_is_refused_and_a_clock_of_another_kind_not_believed(
+    vault_of_two: Bed, listening: Start
 ) -> None:
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client, pytest.raises(ServiceRefused, match="the time for this question is over"):
-        client.recall("which yarn", budget_ms=5000, until=time.monotonic() - 0.01)
-
-
-def test_a_clock_of_another_kind_is_not_believed(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
+    with listening().client() as client:
+        with pytest.raises(ServiceRefused, match="the time for this question is over"):
+            client.recall("which yarn", budget_ms=5000, until=time.monotonic() - 0.01)
         assert client.recall("which yarn", budget_ms=5000, until=time.monotonic() + 1e6)["paths"]
 
 
@@ -126,9 +115,8 @@ def test_without_a_model_it_says_so_and_answers_from_keywords(vault_of_two: Bed,
 
 
 @pytest.mark.hurried
-def test_a_question_overtakes_a_batch(vault_of_two: Bed, service: Start) -> None:
-    running = service("--text-seconds", str(0.02 * patience()))
-    running.wait_until_listening()
+def test_a_question_overtakes_a_batch(vault_of_two: Bed, listening: Start) -> None:
+    running = listening("--text-seconds", str(0.02 * patience()))
     batch_took: list[float] = []
 
     def embed() -> None:
@@ -150,25 +138,11 @@ def test_a_question_overtakes_a_batch(vault_of_two: Bed, service: Start) -> None
     assert took < 0.5 * patience() < 1.0 * patience() < batch_took[0]
 
 
-def test_the_drain_through_the_service_stores_what_the_embedder_gives(bed: Bed, service: Start) -> None:
-    for number in range(30):
-        bed.write(f"notes/n{number}.md", f"Note number {number} about topic{number % 7}.")
-    bed.index()
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
-        report = drain(bed.store, client.embed, model="fake", batch_texts=8)
-    assert (report.processed, report.errors, report.remaining) == (30, 0, 0)
-    assert [hit.slug for hit in bed.recall("topic3 number 17", k=1).hits] == ["n17"]
-
-
-def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed, service: Start) -> None:
+def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed, listening: Start) -> None:
     for number in range(5):
         bed.write(f"notes/n{number}.md", "POISON" if number == 3 else f"Note number {number}.")
     bed.index()
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
+    with listening().client() as client:
         report = drain(bed.store, client.embed, model="fake")
     assert (report.processed, report.errors, report.remaining, report.reason) == (4, 1, 1, None)
     assert [path for path, _ in report.failed] == ["notes/n3.md"]
@@ -176,11 +150,9 @@ def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed,
 
 @pytest.mark.hurried
 def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
-    vault_of_two: Bed, service: Start
+    vault_of_two: Bed, listening: Start
 ) -> None:
-    running = service("--text-seconds", str(1.5 * patience()))
-    running.wait_until_listening()
-    with running.client() as client:
+    with listening("--text-seconds", str(1.5 * patience())).client() as client:
         start = time.monotonic()
         answer = client.recall("pnpm please", budget_ms=200 * patience())
         took = time.monotonic() - start
@@ -189,15 +161,13 @@ def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
     assert took < 0.3 * patience()
 
 
-def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two: Bed, service: Start) -> None:
+def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two: Bed, listening: Start) -> None:
     rule = vault_of_two.write("personal-private/_always-load/pnpm-always.md", "Always pnpm.", status="active")
     vault_of_two.index()
     injected = os.path.join(vault_of_two.state.markers, "injected-s-1")
     with open(injected, "w") as file:
         file.write(f"personal-private/preferences/use-pnpm.md\n{rule.relative_to(vault_of_two.vault)}\n")
-    running = service("--no-model")
-    running.wait_until_listening()
-    with running.client() as client:
+    with listening("--no-model").client() as client:
         assert client.recall("we use pnpm here", session="s-1")["paths"] == []
         os.truncate(injected, 0)
         assert len(client.recall("we use pnpm here", session="s-1")["paths"]) == 2
@@ -207,34 +177,28 @@ def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two
     assert told == [2, 0, 0]
 
 
-def test_a_rule_that_did_not_fit_the_sessions_start_is_recalled(vault_of_two: Bed, service: Start) -> None:
+def test_a_rule_that_did_not_fit_the_sessions_start_is_recalled(vault_of_two: Bed, listening: Start) -> None:
     vault_of_two.write("personal-private/_always-load/said.md", "We use clocks of fake brass.", status="active")
     vault_of_two.write("personal-private/_always-load/omitted.md", "We use pnpm in the shop.", status="active")
     vault_of_two.write("personal-private/fix/flagged.md", "We use pnpm in the yard.", always_load="true")
     vault_of_two.index()
     with open(os.path.join(vault_of_two.state.markers, "injected-s-1"), "w") as file:
         file.write("personal-private/_always-load/said.md\n")
-    running = service("--no-model")
-    running.wait_until_listening()
-    with running.client() as client:
+    with listening("--no-model").client() as client:
         found = {path.rsplit("/", 1)[-1] for path in client.recall("we use pnpm here", session="s-1", k=9)["paths"]}
         assert found == {"use-pnpm.md", "omitted.md", "flagged.md"}
         of_another = client.recall("we use pnpm here", session="whose-start-nobody-saw", k=9)["paths"]
         assert of_another == ["personal-private/preferences/use-pnpm.md"]
 
 
-def test_an_answer_counts_what_was_found_by_meaning_by_words_and_both_ways(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
+def test_an_answer_counts_what_was_found_by_meaning_by_words_and_both_ways(vault_of_two: Bed, listening: Start) -> None:
+    with listening().client() as client:
         found = client.recall("we use pnpm here", session="s-9")["found"]
     assert found == {"vec_hits": 10, "grep_hits": 1, "deduped_count": 1}
 
 
-def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
+def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, listening: Start) -> None:
+    with listening().client() as client:
         client.recall("we use pnpm here", session="s-9", render=True, k=1)
         client.recall("clock")
         client.ping()
@@ -252,9 +216,8 @@ def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, serv
 
 
 @pytest.mark.hurried
-def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, service: Start) -> None:
-    running = service("--connection-seconds", str(patience()))
-    running.wait_until_listening()
+def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, listening: Start) -> None:
+    running = listening("--connection-seconds", str(patience()))
     silent, half = connect(vault_of_two), connect(vault_of_two)
     half.sendall(b'{"v":1,"op":"recall","text":"never fin')
     with running.client() as client:
@@ -267,9 +230,8 @@ def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, s
 
 
 @pytest.mark.slow
-def test_without_a_free_descriptor_it_does_not_spin(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_without_a_free_descriptor_it_does_not_spin(vault_of_two: Bed, listening: Start) -> None:
+    running = listening()
     resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (3, 3))
 
     def processor_seconds() -> float:
@@ -282,9 +244,8 @@ def test_without_a_free_descriptor_it_does_not_spin(vault_of_two: Bed, service: 
         assert processor_seconds() - before < 0.15
 
 
-def test_a_message_of_100_mb_is_refused_without_growing(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_a_message_of_100_mb_is_refused_without_growing(vault_of_two: Bed, listening: Start) -> None:
+    running = listening()
     piece = b"x" * 1_000_000
     with connect(vault_of_two) as flood:
         sent = 0
@@ -314,9 +275,8 @@ NONSENSE: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def test_nonsense_gets_one_line_and_the_connection_goes_on(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_nonsense_gets_one_line_and_the_connection_goes_on(vault_of_two: Bed, listening: Start) -> None:
+    listening()
     with connect(vault_of_two) as connection, connection.makefile("rb") as answers:
         for line, error in NONSENSE:
             connection.sendall(line + b"\n")
@@ -328,33 +288,29 @@ def test_nonsense_gets_one_line_and_the_connection_goes_on(vault_of_two: Bed, se
             assert json.loads(answers.readline())["ok"] is True
 
 
-def test_a_newer_client_makes_it_leave(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_a_newer_client_makes_it_leave(vault_of_two: Bed, listening: Start) -> None:
+    running = listening()
     with connect(vault_of_two) as connection:
         connection.sendall(b'{"v":2,"op":"recall","text":"a"}\n')
         assert json.loads(connection.recv(1000))["ok"] is False
     assert running.wait() == "stopped\n"
 
 
-def test_a_killed_service_leaves_a_socket_that_the_next_one_replaces(vault_of_two: Bed, service: Start) -> None:
-    first = service()
-    first.wait_until_listening()
+def test_a_killed_service_leaves_a_socket_that_the_next_one_replaces(vault_of_two: Bed, listening: Start) -> None:
+    first = listening()
     first.process.kill()
     first.process.wait()
     assert os.path.exists(vault_of_two.state.recall_socket)
     with pytest.raises(ServiceUnavailable), first.client() as client:
         client.ping()
-    second = service()
-    second.wait_until_listening()
+    second = listening()
     with second.client() as client:
         assert client.ping()["pid"] == second.pid
 
 
 @pytest.mark.hurried
-def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two: Bed, listening: Start) -> None:
+    running = listening()
     os.kill(running.pid, signal.SIGSTOP)
     try:
         start = time.monotonic()
@@ -368,10 +324,9 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
 
 
 def test_a_stopped_service_is_replaced_by_one_that_is_started_and_leaves_when_it_goes_on(
-    vault_of_two: Bed, service: Start
+    vault_of_two: Bed, service: Start, listening: Start
 ) -> None:
-    first = service()
-    first.wait_until_listening()
+    first = listening()
     os.kill(first.pid, signal.SIGSTOP)
     second, third = (service("--hangs-seconds", "1") for _ in range(2))
     until = time.monotonic() + 60
@@ -389,9 +344,8 @@ def test_a_stopped_service_is_replaced_by_one_that_is_started_and_leaves_when_it
         assert client.recall("pnpm")["paths"]
 
 
-def test_a_service_that_answers_is_not_replaced(vault_of_two: Bed, service: Start) -> None:
-    first = service()
-    first.wait_until_listening()
+def test_a_service_that_answers_is_not_replaced(vault_of_two: Bed, service: Start, listening: Start) -> None:
+    first = listening()
     assert service("--hangs-seconds", "0.5").wait() == "already running\n"
     with first.client() as client:
         assert client.ping()["pid"] == first.pid
@@ -400,10 +354,9 @@ def test_a_service_that_answers_is_not_replaced(vault_of_two: Bed, service: Star
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.hurried
 def test_a_signal_ends_it_cleanly_after_the_answer_in_progress(
-    vault_of_two: Bed, service: Start, number: signal.Signals
+    vault_of_two: Bed, listening: Start, number: signal.Signals
 ) -> None:
-    running = service("--text-seconds", str(0.5 * patience()))
-    running.wait_until_listening()
+    running = listening("--text-seconds", str(0.5 * patience()))
     answers: list[list[str]] = []
 
     def ask() -> None:
@@ -428,9 +381,8 @@ def test_it_leaves_when_nobody_uses_it(vault_of_two: Bed, service: Start) -> Non
     assert not os.path.exists(vault_of_two.state.recall_socket)
 
 
-def test_it_leaves_when_its_state_folder_is_taken_away(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
+def test_it_leaves_when_its_state_folder_is_taken_away(vault_of_two: Bed, listening: Start) -> None:
+    running = listening()
     os.unlink(vault_of_two.state.recall_socket)
     assert running.wait() == "its socket was removed\n"
 
@@ -463,9 +415,8 @@ def test_another_user_is_turned_away(vault_of_two: Bed, service: Start) -> None:
         client.ping()
 
 
-def test_twenty_prompts_at_once_are_all_answered_by_both_arms(vault_of_two: Bed, service: Start) -> None:
-    running = service("--text-seconds", "0.005")
-    running.wait_until_listening()
+def test_twenty_prompts_at_once_are_all_answered_by_both_arms(vault_of_two: Bed, listening: Start) -> None:
+    listening("--text-seconds", "0.005")
     results: list[dict[str, object]] = []
 
     def ask(number: int) -> None:
@@ -481,10 +432,8 @@ def test_twenty_prompts_at_once_are_all_answered_by_both_arms(vault_of_two: Bed,
     assert all(result["degraded"] == [] and result["paths"] for result in results)
 
 
-def test_an_index_that_is_deleted_and_rebuilt_under_it_is_picked_up(vault_of_two: Bed, service: Start) -> None:
-    running = service()
-    running.wait_until_listening()
-    with running.client() as client:
+def test_an_index_that_is_deleted_and_rebuilt_under_it_is_picked_up(vault_of_two: Bed, listening: Start) -> None:
+    with listening().client() as client:
         assert client.recall("pnpm")["degraded"] == []
         vault_of_two.close_store()
         for suffix in ("", "-wal", "-shm"):
@@ -493,6 +442,5 @@ def test_an_index_that_is_deleted_and_rebuilt_under_it_is_picked_up(vault_of_two
         answer = client.recall("pnpm")
         assert answer["degraded"] == ["no-index"]
         assert answer["found"]["grep_hits"] >= len(answer["paths"]) > 0
-        vault_of_two.index()
-        vault_of_two.embed()
+        vault_of_two.refresh()
         assert client.recall("pnpm")["degraded"] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import closing
 
 import pytest
 
@@ -26,8 +27,7 @@ def vault(bed: Bed) -> Bed:
         own = " ".join(f"word{number}of{place}" for place in range(4))
         text = f"Set up and install the dependencies of {own} by yarn and npm."
         bed.write(f"personal-skills/toolbox--setup-{number}.md", text, kind="skill")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     return bed
 
 
@@ -57,8 +57,7 @@ def test_who_asks_is_given_skills_among_the_notes(vault: Bed) -> None:
 
 @pytest.mark.parametrize("held", [False, True], ids=["in the file", "in memory"])
 def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(vault: Bed, held: bool) -> None:
-    reader = SearchReader(vault.index_db)
-    try:
+    with closing(SearchReader(vault.index_db)) as reader:
         model = reader.find_model(vault.embedder.name)
         assert model is not None
         vector = vault.embedder.encode([PROMPT])[0].astype("<f4").tobytes()
@@ -71,8 +70,6 @@ def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(
         )
         among = reader.search_vectors(model.model_id, vector, Scope(all_projects=True), limit=1000, matrix=neighbours)
         kinds = {row.rowid: row.kind for row in reader.entries_by_rowid([hit.entry_rowid for hit in apart]).values()}
-    finally:
-        reader.close()
     assert [kinds[hit.entry_rowid] == "skill" for hit in apart] == [False] * 3 + [True] * DENSE_LIMIT
     skills = [hit.entry_rowid for hit in among if hit.entry_rowid in kinds and kinds[hit.entry_rowid] == "skill"]
     assert [hit.entry_rowid for hit in apart[3:]] == skills

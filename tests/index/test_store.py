@@ -14,7 +14,7 @@ import pytest
 from memoryvault.index import database, schema
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.search_reader import SearchReader
-from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
+from memoryvault.index.store import IndexStore, open_or_rebuild
 from memoryvault.runtime.errors import IndexUnavailable, SchemaTooNew
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
@@ -50,21 +50,6 @@ def test_entry_meta_holds_the_frontmatter(bed: Bed, path: str, head: str, expect
     (bed.vault / path).write_text(f"---\n{head}\n---\n\nBody.\n")
     bed.index()
     assert dict(zip(expected, row(bed, path, *expected), strict=True)) == expected
-
-
-@pytest.mark.parametrize(
-    ("path", "folder"),
-    [
-        ("a/b.md", ""),
-        ("a/_inbox/b.md", "_inbox"),
-        ("a/_shelf/b.md", "_shelf"),
-        ("a/_idea-incubator/_archive/x/b.md", "_archive"),
-        ("a/reference/inbox-notes.md", ""),
-        ("a/_inbox.md", ""),
-    ],
-)
-def test_the_special_folder_is_the_one_that_hides(path: str, folder: str) -> None:
-    assert special_folder(path) == folder
 
 
 def test_an_index_of_an_older_version_is_made_anew(bed: Bed) -> None:
@@ -144,39 +129,19 @@ def test_a_damaged_file_is_set_aside_with_its_date_and_rebuilt(bed: Bed, content
     assert slugs(bed.recall("milk", dense=False)) == ["a"]
 
 
-def test_damage_inside_the_file_is_found_when_it_is_opened(bed: Bed) -> None:
-    for number in range(300):
-        bed.write(f"n{number}.md", f"Note {number} " + "words " * 100)
-    bed.index()
-    bed.close_store()
-    with apsw.Connection(str(bed.index_db)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    connection.close()
-    data = bytearray(bed.index_db.read_bytes())
-    for page in range(10, len(data) // 4096 - 10, 3):
-        data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
-    bed.index_db.write_bytes(data)
-    store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
-    store.close()
-    assert set_aside is not None
-
-
 @pytest.mark.parametrize(
-    ("damage", "said", "still_found"),
+    ("damage", "said"),
     [
-        ("UPDATE chunk_vec_1_vector_chunks00 SET vectors = zeroblob(100)", "vectors-damaged", ["a"]),
-        ("DROP TABLE chunk_vec_1", "vectors-damaged", ["a"]),
-        ("DROP TABLE chunk_fts", "no-index", ["a"]),
-        ("DROP TABLE entry_meta", "no-index", ["a"]),
-        ("ALTER TABLE entry_meta RENAME COLUMN slug TO slvg", "no-index", ["a"]),
+        ("UPDATE chunk_vec_1_vector_chunks00 SET vectors = zeroblob(100)", "vectors-damaged"),
+        ("DROP TABLE chunk_vec_1", "vectors-damaged"),
+        ("DROP TABLE chunk_fts", "no-index"),
+        ("DROP TABLE entry_meta", "no-index"),
+        ("ALTER TABLE entry_meta RENAME COLUMN slug TO slvg", "no-index"),
     ],
 )
-def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(
-    bed: Bed, damage: str, said: str, still_found: list[str]
-) -> None:
+def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(bed: Bed, damage: str, said: str) -> None:
     bed.write("a.md", "Remember the oat milk.")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     assert bed.store.integrity_problems(quick=True) == []
     connection = database.open_writer(bed.index_db)
     connection.execute(damage)
@@ -184,7 +149,7 @@ def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(
     bed.close_store()
 
     answer = bed.recall("remember the oat milk")
-    assert (slugs(answer), answer.degraded) == (still_found, (said,))
+    assert (slugs(answer), answer.degraded) == (["a"], (said,))
 
     database.forget_sound(bed.index_db)
     store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
@@ -232,8 +197,7 @@ def test_a_vector_is_found_by_its_text_so_that_nothing_is_embedded_twice(bed: Be
 
 def test_vectors_outlive_their_text_for_a_while_and_no_longer(bed: Bed) -> None:
     file = bed.write("a.md", "Words to keep.")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     text = file.read_text()
     file.unlink()
     bed.index()
@@ -249,8 +213,7 @@ def test_vectors_outlive_their_text_for_a_while_and_no_longer(bed: Bed) -> None:
 def test_another_model_gets_its_own_vectors_and_the_one_before_is_kept(bed: Bed) -> None:
     for number in range(3):
         bed.write(f"{number}.md", f"Text {number}.")
-    bed.index()
-    bed.embed()
+    bed.refresh()
     other = FakeEmbedder("other", dimension=32)
     bed.store.put_in_force("fake")
     partly = drain(bed.store, embed_with(other), model="other", batch_texts=1, should_stop=Stop(after=2))

@@ -36,8 +36,7 @@ def test_words_alone_find_the_note(written: Bed, slug: str, place: str) -> None:
 
 
 def test_the_words_that_are_embedded_are_those_of_the_question(written: Bed) -> None:
-    written.index()
-    written.embed()
+    written.refresh()
     assert slugs(written.recall("ガードレール"))[:1] == ["guard"]
     assert slugs(written.recall("ＴＥＳＳＥＲＡＣＴ ｐａｒｓｅｒ"))[:1] == ["resume"]
 

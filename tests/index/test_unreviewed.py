@@ -17,8 +17,7 @@ SOURCE = "{host: claude, session: s-1}"
 
 
 def found(bed: Bed, **options: object) -> list[Hit]:
-    bed.index()
-    bed.embed()
+    bed.refresh()
     query = RecallQuery(PROMPT, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]  # keyword options
     return list(recall_unreviewed(bed.engine(), bed.vault, query, None))
 
@@ -82,8 +81,7 @@ def test_a_proposal_answers_no_more_strongly_where_the_other_notes_wait_too(bed:
             where = folder if number else "_review/"
             (bed.vault / f"personal-projects/shop/p{number}.md").unlink(missing_ok=True)
             bed.write(f"personal-projects/shop/{where}p{number}.md", text, **fields)
-        bed.index()
-        bed.embed()
+        bed.refresh()
         query = RecallQuery(PROMPT, k=1, project="shop", statuses=WAITING, include=FOLDERS, is_prompt=True)
         (hit,) = bed.engine().recall(query).hits
         odds.append(hit.answers or 0.0)

@@ -43,11 +43,22 @@ def test_what_is_sure_and_typed_is_saved_and_what_is_likely_is_proposed() -> Non
     assert (sure.channel, sure.scope, sure.confirmed) == ("core", "personal", True)
 
 
-def test_a_statement_is_the_whole_thought() -> None:
-    (found,) = read("no, not unittest. we use pytest here", Said("not unittest"))
-    assert found.statement == "not unittest. we use pytest here"
-    (found,) = read("you keep forgetting the type hints. every function gets them", Said("every function"))
-    assert found.statement == "you keep forgetting the type hints. every function gets them"
+HINTS = "you keep forgetting the type hints. every function gets them"
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as_worth_it", "statement"),
+    [
+        ("no, not unittest. we use pytest here", "not unittest", "not unittest. we use pytest here"),
+        (HINTS, "every function", HINTS),
+        ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
+        ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
+    ],
+    ids=["two sentences", "what it explains", "one of several tasks", "opening words"],
+)
+def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
+    (found,) = read(text, Said(read_as_worth_it))
+    assert found.statement == statement
 
 
 STEPS = "Thanks. Steps to deploy:\n1. build\n2. push the tag\n3. wait for the checks to pass\nNow mend the login."
@@ -64,16 +75,6 @@ def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_th
     (found,) = read(f"{name}:\n1. build\n2. push the tag", Said("nothing of it"))
     assert (found.category, found.claimed_rule, found.standing_rule) == ("workflow", True, False)
     assert found.statement == f"{name}: 1. build 2. push the tag"
-
-
-def test_a_rule_in_a_list_of_tasks_stands_for_itself() -> None:
-    (found,) = read("1. fix the login\n2. never log the token, not even in tests\n3. add a page", Said("never log"))
-    assert found.statement == "never log the token, not even in tests"
-
-
-def test_words_that_only_open_a_message_are_left_out() -> None:
-    (found,) = read("ok, every PR needs a changelog entry", Said("changelog"))
-    assert found.statement == "every PR needs a changelog entry"
 
 
 def test_several_things_in_one_message_are_several_memories() -> None:
@@ -128,11 +129,6 @@ def test_what_is_said_outright_to_hold_is_no_idea(said: str) -> None:
     "said",
     [
         "hello there, please look at the project.",
-        "Hi there, please read the project first.",
-        "hey hey, please peek at the source tree.",
-        "Dear Claude, please look at the project.",
-        "hello friend, please look at the files.",
-        "please have another look at the project.",
         "hi, please look at the project. Thank you!",
         "Good morning. Let's go on with the shop.",
     ],
@@ -158,12 +154,8 @@ def ran(number: int, failed: bool, output: str = "") -> list[Turn]:
     call = ToolEvent("Bash", f"t{number}", "make test")
     return [
         Turn(Role.ASSISTANT, Origin.TOOL_USE, "", f"u{number}", "s1", tool=call),
-        Turn(Role.TOOL, Origin.TOOL_RESULT, output, f"o{number}", "s1", tool=replace_failed(call, failed)),
+        Turn(Role.TOOL, Origin.TOOL_RESULT, output, f"o{number}", "s1", tool=call._replace(is_error=failed)),
     ]
-
-
-def replace_failed(call: ToolEvent, failed: bool) -> ToolEvent:
-    return call._replace(is_error=failed)
 
 
 def says(text: str) -> Turn:

@@ -37,33 +37,22 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
     assert isinstance(scrub(text), Scrubbed)
 
 
+# Those that a row of the table of rules finds alone are its examples: test_secret_rules.
 @pytest.mark.parametrize(
     "text",
     [
         f"curl -H 'Authorization: Bearer {RANDOM}'",
-        "curl -H 'Authorization: Basic YWxhZGRpbjpvcGVuc2VzYW1l' x",
-        "curl -u admin:hunter22 https://x.test",
-        "git clone https://bob:hunter22@git.test/x.git",
         "password = hunter22",
         "DB_PASSWORD=whiteduke",
         "mysql -u root -p s3cr3tpw shop",
-        "always use mysql -u root -ps3cr3tpw shop",
         "Merk dir: das Passwort für staging ist s3cr3tpw",
-        "?next=postgres%3A%2F%2Fapp%3As3cr3tpw%40db%2Fshop",
-        "Server=db;User Id=sa;Password=secret;Database=x",
         f"client_secret: {RANDOM}",
         f'"apiKey": "{RANDOM}"',
         f"?access_token={'0123456789abcdef' * 2}7e&x=1".replace("0123456789abcdef", "8f1c0b7d2e9a4653"),
-        "machine x.test\n  login bob\n  password hunter22",
         "use password hunter22Xy9Q for staging",
         f"the new key is {RANDOM}",
         "xoxb-" + "893582989554-899326518131-JRHeVv1o9Cf9wDpuortR2D",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
-        "$6$rounds=5000$saltsalt$" + "Ab1/" * 20,
-        "https://hooks.slack.com/services/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",
-        "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + "A1b2" * 30 + "\n-----END RSA PRIVATE KEY-----",
-        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9u",
-        "new NetworkCredential('bob', 'hunter22')",
         'ado_pat =  "' + "q7wx2mfb9kzt4hjc6ndv8prs3gyl5aeu" + '7kq2"',
         "apikey: zzq." + RANDOM,
         f"/builds/00000000-0000-0000-0000-000000000000/ghp_{RANDOM}",
@@ -88,7 +77,7 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
 def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> None:
     scrubbed = scrub(text, policy)
     assert "[REDACTED-" in scrubbed
-    for secret in (RANDOM, "hunter22", "s3cr3tpw", "whiteduke", "MIIEow", "b3Blbn", "JRHeVv", "8f1c0b7d2e9a", HEX):
+    for secret in (RANDOM, "hunter22", "s3cr3tpw", "whiteduke", "JRHeVv", "8f1c0b7d2e9a", HEX):
         assert secret not in scrubbed
 
 
@@ -481,21 +470,11 @@ def test_a_random_token_is_not_taken_for_the_name_of_a_class(form: str) -> None:
         f"{_drawn(_HEX, 32)}-{_drawn(_HEX, 8)}-{_drawn(_HEX, 8)}",
         f"xoxc-{_drawn(string.digits, 12)}-{_drawn(string.digits, 12)}-{_drawn(_HEX, 64)}",
         "IQoJb3JpZ2luX2Vj" + _drawn(_LETTERS, 300),
-        f"access_token$production${_drawn(string.ascii_lowercase, 16)}${_drawn(_HEX, 32)}",
     ],
 )
 @pytest.mark.parametrize("given", ["{}", "look at {} please", '"{}",'])
 def test_a_token_is_recognised_by_its_issuers_mark(token: str, given: str) -> None:
     assert str(scrub(given.format(token))) == given.format("[REDACTED-API-KEY]")
-
-
-def test_an_address_that_starts_an_automation_is_redacted() -> None:
-    path = _drawn(string.ascii_lowercase + string.digits, 32)
-    assert scrub(f"https://hook.eu1.make.com/{path}") == "https://hook.eu1.make.com/[REDACTED-API-KEY]"
-    assert (
-        scrub("https://hooks.zapier.com/hooks/catch/7032236/6lp6r9b/")
-        == "https://hooks.zapier.com/hooks/[REDACTED-API-KEY]/"
-    )
 
 
 @pytest.mark.parametrize("name", ["publicKey", "sort_key"])

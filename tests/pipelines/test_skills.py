@@ -22,7 +22,6 @@ from memoryvault.pipelines.skills import (
     plan_skills,
     quote_digest,
     quote_of,
-    title_of,
 )
 
 ALPHA = Skill(
@@ -54,11 +53,6 @@ def plan(
     )
 
 
-def test_a_new_skill_is_written_and_an_unchanged_one_left_alone() -> None:
-    assert plan([ALPHA], []) == [WriteSkill(ALPHA, "personal-skills/tools--alpha.md")]
-    assert plan([ALPHA], [entry_of(ALPHA)]) == []
-
-
 def test_changed_moved_and_renamed_skills_keep_their_entry() -> None:
     entry = entry_of(ALPHA)
     changed = replace(ALPHA, digest="d2")
@@ -69,18 +63,6 @@ def test_changed_moved_and_renamed_skills_keep_their_entry() -> None:
     assert plan([renamed], [entry]) == [UpdateSkill(renamed, entry.entry, "personal-skills/tools--beta.md")]
     both = replace(ALPHA, name="beta", path="~/src/tools/beta/SKILL.md")
     assert plan([both], [entry]) == [UpdateSkill(both, entry.entry, "personal-skills/tools--beta.md")]
-
-
-def test_an_entry_goes_with_its_skill_but_not_with_a_folder_that_could_not_be_read() -> None:
-    assert plan([], [entry_of(ALPHA)]) == [ArchiveSkill(entry_of(ALPHA).entry)]
-    assert plan([], [entry_of(ALPHA)], gone=False) == []
-
-
-def test_a_skill_that_comes_back_gets_its_old_entry_with_what_the_user_wrote() -> None:
-    archived = entry_of(ALPHA, entry="personal-private/_archive/tools--alpha.md", status="archived")
-    assert plan([ALPHA], [archived]) == [
-        UpdateSkill(ALPHA, archived.entry, "personal-skills/tools--alpha.md", restored=True)
-    ]
 
 
 def test_two_skills_of_one_name_and_a_note_of_the_users_own_do_not_meet() -> None:
@@ -169,14 +151,6 @@ def test_a_first_paragraph_with_instructions_is_not_quoted(first: str) -> None:
     quote = quote_of(replace(ALPHA, summary=first))
     assert "Formats tables" in quote
     assert first.split()[0] not in quote
-
-
-def test_lines_of_the_user_survive_and_ours_are_renewed() -> None:
-    old = f"# {title_of('alpha', 'tools')}\n\n{body_of(ALPHA)}\n\nMine: works well with CSV.  \n"
-    new = replace(ALPHA, description="Formats tables and lists.", version="1.1.0", path="~/src/tools/v2/SKILL.md")
-    merged, edited = merged_body(old, entry_of(ALPHA), "1.0.0", quote_digest(quote_of(ALPHA)), new)
-    assert not edited
-    assert merged == f"# {title_of('alpha', 'tools')}\n\n{body_of(new)}\n\nMine: works well with CSV.  \n"
 
 
 def test_a_quote_that_the_user_edited_stays() -> None:

@@ -215,21 +215,21 @@ def test_links_of_an_idea_that_an_agent_wrote_are_not_followed(online: ResearchB
     assert "/page" not in web.paths()
 
 
-def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site) -> None:
-    web.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /\n", type="text/plain")
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        (Reply(b"User-agent: *\nDisallow: /\n", type="text/plain"), "robots.txt asks us not to"),
+        (Reply(status=503), "its robots.txt cannot be read (status 503)"),
+    ],
+    ids=["disallows", "fails"],
+)
+def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site, rules: Reply, told: str) -> None:
+    web.replies["/robots.txt"] = rules
     online.idea(evidence(f"{web.url}/page"))
     online.run(access_to(web, "wikipedia"))
     assert "/page" not in web.paths()
-    assert "robots.txt asks us not to" in online.note("_index")
-
-
-def test_a_robots_txt_that_fails_is_heeded_and_told_as_what_it_is(online: ResearchBed, web: Site) -> None:
-    web.replies["/robots.txt"] = Reply(status=503)
-    online.idea(evidence(f"{web.url}/page"))
-    online.run(access_to(web))
-    assert "/page" not in web.paths()
-    assert "asks us not to" not in online.note("_index")
-    assert "its robots.txt cannot be read (status 503)" in online.note("_index")
+    assert told in online.note("_index")
+    assert ("asks us not to" in online.note("_index")) == ("asks" in told)
 
 
 def test_a_key_in_the_address_that_a_link_redirects_to_is_in_no_note(online: ResearchBed, web: Site) -> None:

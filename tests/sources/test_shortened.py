@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +10,26 @@ import pytest
 from memoryvault.pipelines.reading.model_windows import pack
 from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.tests.sources.records import assistant, call, older, result, text_block, write
 
 PASSWORD = "Xk29vQpLm7Zt"
 LOGIN = f"postgres://app:{PASSWORD}@db.acme-corp.io/shop"
 
 
-def record(kind: str, *blocks: dict[str, Any]) -> dict[str, Any]:
-    return {"type": kind, "sessionId": "s", "cwd": "/home/dev/shop", "message": {"role": kind, "content": list(blocks)}}
-
-
-def ran(use: str, command: str, output: str, *, failed: bool = False) -> list[dict[str, Any]]:
-    return [
-        record("assistant", {"type": "tool_use", "id": use, "name": "Bash", "input": {"command": command}}),
-        record("user", {"type": "tool_result", "tool_use_id": use, "is_error": failed, "content": output}),
-    ]
-
-
-def transcript(folder: Path, *records: dict[str, Any]) -> Path:
-    path = folder / "s.jsonl"
-    asked = record("user", {"type": "text", "text": "please install it"})
-    path.write_text("".join(json.dumps(each) + "\n" for each in (asked, *records)), "utf-8")
-    return path
+def ran(number: int, command: str, output: str, *, failed: bool = False) -> list[dict[str, Any]]:
+    use = f"t{number}"
+    return [assistant(number, call(use, "Bash", command=command)), result(number + 1, use, output, failed)]
 
 
 def findings(folder: Path, command: str, output: str) -> str:
     """What is sent to a model and what is kept of a failure with `output` that `command` cured."""
-    path = transcript(
-        folder,
-        *ran("t1", "npm install", output, failed=True),
-        *ran("t2", command, "ok"),
-        *ran("t3", "npm install", "added 3 packages"),
-        record("assistant", {"type": "text", "text": "It is installed now."}),
+    path = write(
+        folder / "s.jsonl",
+        older(1, "please install it"),
+        *ran(2, "npm install", output, failed=True),
+        *ran(4, command, "ok"),
+        *ran(6, "npm install", "added 3 packages"),
+        assistant(8, text_block("It is installed now.")),
     )
     sent = "".join(window.text for window in pack(open_transcript(path), 2500))
     kept = mine_transcript(MiningRequest(str(path), "claude")).candidates

@@ -250,14 +250,16 @@ def test_a_copied_record_with_a_new_id_and_the_old_time_is_yielded_once(tmp_path
     assert said == [first["uuid"], again["uuid"]]
 
 
-def test_an_attachment_with_the_id_of_the_next_line_hides_nothing(tmp_path: Path) -> None:
-    attachment = {"type": "attachment", "uuid": human(1, "")["uuid"], "attachment": {"type": "hook_success"}}
-    assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", attachment, human(1, RULE)))] == [RULE]
-
-
-def test_a_note_of_the_host_with_the_id_of_the_next_line_hides_nothing(tmp_path: Path) -> None:
-    note = {**human(1, "<local-command-caveat>x</local-command-caveat>"), "isMeta": True}
-    assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", note, human(1, RULE)))] == [RULE]
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"type": "attachment", "uuid": human(1, "")["uuid"], "attachment": {"type": "hook_success"}},
+        {**human(1, "<local-command-caveat>x</local-command-caveat>"), "isMeta": True},
+    ],
+    ids=["attachment", "note"],
+)
+def test_what_the_host_adds_with_the_id_of_the_next_line_hides_nothing(tmp_path: Path, before: dict[str, Any]) -> None:
+    assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", before, human(1, RULE)))] == [RULE]
 
 
 def test_half_a_surrogate_pair_does_not_end_the_sentence(tmp_path: Path) -> None:
