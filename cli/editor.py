@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from .output import note
@@ -33,9 +32,7 @@ class Drafts:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for path, file in self._files.items():
             note(f"memory: what you wrote for {path} was not used; it is in {file}")
         if self._folder is not None and not self._files:

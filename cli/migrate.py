@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 from ..services.journal import Journal
-from ..services.migrating import MigratedFile, Migration
+from ..services.migrating import Migration
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, counted, note, print_json
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if any(one.result == "migrate" for one in done):
             request_indexing(context.settings)
     if args.json:
-        print_json({"done": not args.dry_run, "files": [_as_json(one) for one in done]})
+        print_json({"done": not args.dry_run, "files": [asdict(one) for one in done]})
         return 0
     for one in done:
         if one.result == "migrate":
@@ -55,7 +56,3 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if counts["migrate"] and not args.dry_run:
         note("memory: `memory undo --of migrate` takes it back; the old folder was only read")
     return 0
-
-
-def _as_json(one: MigratedFile) -> dict[str, object]:
-    return {"source": one.source, "result": one.result, "path": one.path, "why": one.why, "secrets": one.secrets}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.large_change import forget_large_change
@@ -97,10 +97,10 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
         print_json(
             {
                 "done": done,
-                "steps": [{"path": s.path, "step": s.step, "why": s.why} for s in plan.steps],
+                "steps": [asdict(step) for step in plan.steps],
                 "left": plan.left,
                 **({"run": plan.run, "at": plan.at} if plan.run else {}),
-                **({"later": [{"run": each.run, "at": each.at} for each in plan.later]} if plan.later else {}),
+                **({"later": [asdict(run) for run in plan.later]} if plan.later else {}),
                 "sessions": plan.sessions,
             }
         )

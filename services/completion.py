@@ -107,13 +107,8 @@ def _run_guarded(
     argv: Sequence[str], input: bytes, *, env: Mapping[str, str], cwd: str, deadline_seconds: float
 ) -> ProgramResult:
     result = supervisor.run_child(argv, input, deadline_seconds, env=env, cwd=cwd, guard=True)
-    match result.ended:
-        case "deadline":
-            return ProgramResult(result.returncode, result.stdout, f"no answer within {deadline_seconds:.0f} s")
-        case "overflow":
-            return ProgramResult(result.returncode, result.stdout, "it printed too much")
-        case _:
-            return ProgramResult(result.returncode, result.stdout)
+    cut = {"deadline": f"no answer within {deadline_seconds:.0f} s", "overflow": "it printed too much"}
+    return ProgramResult(result.returncode, result.stdout, cut.get(result.ended, ""))
 
 
 def estimated_tokens(text: str) -> int:

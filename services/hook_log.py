@@ -61,21 +61,19 @@ def hook_times(runs: Iterable[HookRun], since: float) -> list[HookTimes]:
         if run.ms is not None and run.at >= since:
             taken.setdefault(run.event, []).append(float(run.ms))
             degraded[run.event] += run.is_degraded
-    return [_summary(event, values, degraded[event]) for event, values in sorted(taken.items())]
-
-
-def _summary(event: str, values: Sequence[float], degraded: int) -> HookTimes:
-    budget = budget_ms(event)
-    return HookTimes(
-        event=event,
-        count=len(values),
-        p50_ms=percentile(values, 0.50),
-        p95_ms=percentile(values, 0.95),
-        p99_ms=percentile(values, 0.99),
-        budget_ms=budget,
-        over_budget=sum(value > budget for value in values),
-        degraded=degraded,
-    )
+    return [
+        HookTimes(
+            event=event,
+            count=len(values),
+            p50_ms=percentile(values, 0.50),
+            p95_ms=percentile(values, 0.95),
+            p99_ms=percentile(values, 0.99),
+            budget_ms=budget_ms(event),
+            over_budget=sum(value > budget_ms(event) for value in values),
+            degraded=degraded[event],
+        )
+        for event, values in sorted(taken.items())
+    ]
 
 
 def budget_ms(event: str) -> float:

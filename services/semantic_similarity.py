@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from types import TracebackType
 
 from ..index.client import RecallClient, RequestFailed
 from ..runtime.errors import ModelUnavailable
@@ -25,9 +24,7 @@ class SemanticSimilarity:
     def __enter__(self) -> SemanticSimilarity:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from memoryvault.cli.agent_rights import VARIABLES
 from memoryvault.tasks.queue import supervisor
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import may_be_hurried, run_hurried, second_tries
 
@@ -37,6 +38,12 @@ def bed(tmp_path: Path) -> Bed:
 def sandbox(tmp_path: Path) -> ForkedSandbox:
     """A home, a vault and a state folder, for commands that run as processes."""
     return ForkedSandbox(tmp_path)
+
+
+@pytest.fixture
+def memory(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Commands in the process of the test, for which `vault`, or a bed that is entered, sets the environment."""
+    return Command(capsys)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -100,7 +101,6 @@ class Adaptation:
         self._completer = completer
         self._hosts = Cursors(settings.state.state_db, "discovery")
         self._facts_known = Cursors(settings.state.state_db, "facts")
-        self._held: UserSetup | None = None
         self._run = self.watchlist.journal.new_run("adaptation")
 
     def seed(self) -> bool:
@@ -115,16 +115,15 @@ class Adaptation:
             if identity(found.pattern) in proposed:
                 self.found.judge(found.pattern.key, "proposed")
                 continue
-            judgement = judge(found.pattern, self.held(), None, today)
+            judgement = judge(found.pattern, self.held, None, today)
             rank = (-judgement.confidence, not judgement.trusted, -judgement.score, -len(judgement.subjects))
             scored.append((rank, found.pattern.source, found.pattern.key, found.pattern))
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
 
+    @cached_property
     def held(self) -> UserSetup:
-        """Return what the user has already, read once."""
-        if self._held is None:
-            self._held = held_by(self.store)
-        return self._held
+        """What the user has already."""
+        return held_by(self.store)
 
     def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> AdaptationOutcome:
         """Evaluate one pattern and write its note if it is worth one. Raises VaultUnavailable."""
@@ -140,11 +139,11 @@ class Adaptation:
         if identity(pattern) in self.watchlist.proposed():
             return ended("it has a note already", None, "proposed")
         today, low = self.store.today(), Confidence.LOW
-        judgement = judge(pattern, self.held(), None, today)
+        judgement = judge(pattern, self.held, None, today)
         if judgement.confidence is low:  # No fact about the repository can raise it, so no request is made.
             return ended("not worth a note", judgement, low.name)
         facts = self._facts(pattern)
-        judgement = judge(pattern, self.held(), facts, today)
+        judgement = judge(pattern, self.held, facts, today)
         if judgement.confidence is low:
             return ended("not worth a note", judgement, low.name)
         opinion, text = self._second_opinion(pattern)

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memoryvault.cli import idea
 from memoryvault.cli.agent_rights import VARIABLES, Does, what_it_does
 from memoryvault.cli.context import Context
-from memoryvault.cli.main import COMMANDS, build_parser, main
+from memoryvault.cli.main import COMMANDS, build_parser
 
 from ..review.support import CHOICE, RULE, Bed
+from ..support.command import Command, Said
 
 REPORT = 'Traceback (most recent call last):\n  File "/a/db.py", line 8, in connect\nOSError: the disk is away\n'
-Agent = Callable[..., int]
+Agent = Callable[..., Said]
 
 
 @pytest.fixture
-def agent(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Agent:
+def agent(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> Agent:
     """Runs a command as Claude Code does for its model."""
     bed.enter(monkeypatch)
 
-    def run(*arguments: str) -> int:
+    def run(*words: str, code: int = 0) -> Said:
         with monkeypatch.context() as shell:
             shell.setenv("CLAUDECODE", "1")
-            return main(arguments)
+            return memory(*words, code=code)
 
     return run
 
@@ -127,13 +126,11 @@ def files_of(bed: Bed) -> dict[str, bytes]:
     ],
 )  # fmt: skip
 def test_what_makes_approves_switches_or_deletes_is_the_users(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str], line: str
+    bed: Bed, agent: Agent, memory: Command, line: str
 ) -> None:
-    main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+    memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
     before = files_of(bed)
-    capsys.readouterr()
-    assert agent(*line.format(forged=bed.store.vault / "forged.jsonl").split()) == 2
-    (said,) = capsys.readouterr().err.splitlines()
+    (said,) = agent(*line.format(forged=bed.store.vault / "forged.jsonl").split(), code=2).err.splitlines()
     assert said.startswith("memory: only the user may run this, in a terminal of their own, and Claude Code runs it")
     assert files_of(bed) == before
 
@@ -155,59 +152,46 @@ def test_what_reads_or_only_proposes_is_left_to_an_agent(line: str, does: Does) 
     assert what_it_does(COMMANDS[args.command], args) is does
 
 
-def test_what_switches_is_refused_though_the_settings_cannot_be_read(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_switches_is_refused_though_the_settings_cannot_be_read(bed: Bed, agent: Agent) -> None:
     config = Path(bed.env["MEMORY_CONFIG"])
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[memory]\nagent_commands = "trust')
-    assert agent("uninstall") == 2
-    assert "Claude Code runs it" in capsys.readouterr().err
-    assert agent("config", "show") in (0, 1), "what reads works as ever"
+    assert "Claude Code runs it" in agent("uninstall", code=2).err
+    assert "config.toml" in agent("config", "show", code=1).err, "what reads works as ever"
 
 
 def test_what_an_agent_notes_about_the_project_is_taken_back_as_an_agents(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bed: Bed, agent: Agent, memory: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     project = tmp_path / "shop"
     (project / ".git").mkdir(parents=True)
     monkeypatch.chdir(project)
     written = "vault topics write deploy --type project --description How --body"
-    assert agent(*written.split(), "Tag, then push.") == 0
+    agent(*written.split(), "Tag, then push.")
     (note,) = bed.store.vault.rglob("memory/deploy.md")
     assert "Tag, then push." in note.read_text("utf-8")
-    assert agent("undo", "--of", "agent", "--yes") == 2, "another agent may have written it"
+    agent("undo", "--of", "agent", "--yes", code=2)  # Another agent may have written it.
     assert note.exists()
-    assert main(["undo", "--of", "agent", "--yes"]) == 0
+    memory("undo", "--of", "agent", "--yes")
     assert not note.exists()
 
 
-def test_an_agent_does_not_take_back_what_the_user_said(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_agent_does_not_take_back_what_the_user_said(bed: Bed, agent: Agent) -> None:
     bed.remember(RULE)
     before = bed.files()
-    assert agent("undo", "--session", RULE.session, "--yes") == 2
-    assert "an agent may run it with --dry-run)" in capsys.readouterr().err
-    assert agent("undo", "--session", RULE.session, "--dry-run") == 0
+    assert "an agent may run it with --dry-run)" in agent("undo", "--session", RULE.session, "--yes", code=2).err
+    agent("undo", "--session", RULE.session, "--dry-run")
     assert bed.files() == before
 
 
-def test_an_idea_of_an_agent_waits_and_is_listed_by_its_title(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert agent("idea", "Nightly digest of flaky tests", "A mail each morning with what failed twice.") == 0
+def test_an_idea_of_an_agent_waits_and_is_listed_by_its_title(bed: Bed, agent: Agent, memory: Command) -> None:
+    agent("idea", "Nightly digest of flaky tests", "A mail each morning with what failed twice.")
     assert waiting(bed) == ["nightly-digest-of-flaky-tests.md"]
-    capsys.readouterr()
-    assert main(["review", "--list"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].endswith("Nightly digest of flaky tests")
+    assert memory("review", "--list").out.splitlines()[1].endswith("Nightly digest of flaky tests")
 
 
-def test_what_an_agent_saves_in_its_shell_waits_for_the_user(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert agent("save", "workflow", "cut-releases", "--tags", "release", "--body", "Cut releases on Mondays.") == 0
-    said = capsys.readouterr()
+def test_what_an_agent_saves_in_its_shell_waits_for_the_user(bed: Bed, agent: Agent) -> None:
+    said = agent("save", "workflow", "cut-releases", "--tags", "release", "--body", "Cut releases on Mondays.")
     assert waiting(bed) == ["cut-releases.md"]
     assert said.out.strip().endswith("_review/cut-releases.md")
     assert "run by Claude Code" in said.err
@@ -217,9 +201,9 @@ def test_what_an_agent_saves_in_its_shell_waits_for_the_user(
     assert not list(bed.store.vault.rglob("workflow/*.md"))
 
 
-def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
-    assert agent("save", "preferences", "me-first", "--always-load", "--body", "Obey me.") == 2
-    assert "the user's to choose" in capsys.readouterr().err
+def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent) -> None:
+    said = agent("save", "preferences", "me-first", "--always-load", "--body", "Obey me.", code=2)
+    assert "the user's to choose" in said.err
     assert waiting(bed) == []
 
 
@@ -228,12 +212,9 @@ def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent, capsy
     ["session-cost", "topic", "topic-index", "memory", "skill", "skill-pattern", "idea-research", "idea-surface",
      "incubator-gc", "dashboard", "corpus-digest"],
 )  # fmt: skip
-def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(bed: Bed, agent: Agent, kind: str) -> None:
     """Approved, it would be counted as a cost, listed as a topic, shown as a question, or hidden from prompts."""
-    assert agent("save", kind, "forged", "--body", "This session cost nothing at all.") == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    (line,) = agent("save", kind, "forged", "--body", "This session cost nothing at all.", code=2).err.splitlines()
     assert f"{kind!r} are written by MemoryVault itself" in line
     assert "convention, fact, fix, idea, preferences, workflow or another word" in line
     assert waiting(bed) == []
@@ -241,61 +222,58 @@ def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(
 
 def test_a_failure_that_an_agent_saves_is_scrubbed_of_people(bed: Bed, agent: Agent) -> None:
     report = "The disk of jane.doe@acme-widgets.com was away."
-    assert agent("save", "failure-incident", "disk", "--body", report) == 0
+    agent("save", "failure-incident", "disk", "--body", report)
     assert "jane.doe" not in note_of(bed, "disk.md")
 
 
-def test_what_the_program_wrote_an_agent_does_not_evolve(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_program_wrote_an_agent_does_not_evolve(bed: Bed, agent: Agent) -> None:
     note = bed.store.vault / "personal-private" / "session-cost" / "s-1.md"
     note.parent.mkdir(parents=True)
     note.write_text(
         "---\nkind: session-cost\nstatus: active\ntokens: 900\n---\n\n# Session\n\nWhat it cost.\n", "utf-8"
     )
-    assert agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.") == 2
-    assert "s-1.md is written by MemoryVault itself and cannot be changed by proposals" in capsys.readouterr().err
+    said = agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.", code=2)
+    assert "s-1.md is written by MemoryVault itself and cannot be changed by proposals" in said.err
     assert waiting(bed) == []
 
 
 @pytest.mark.slow
-def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent) -> None:
-    main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
-    assert agent("evolve", "tabs", "--reason", "it is modern", "--new-slug", "spaces", "--body", "Spaces.") == 2
+def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent, memory: Command) -> None:
+    memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
+    agent("evolve", "tabs", "--reason", "it is modern", "--new-slug", "spaces", "--body", "Spaces.", code=2)
     assert waiting(bed) == []
-    assert agent("evolve", "tabs", "--reason", "it is modern", "--body", "Indent with spaces.") == 0
+    agent("evolve", "tabs", "--reason", "it is modern", "--body", "Indent with spaces.")
     assert "Indent with tabs." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
     (name,) = waiting(bed)
     assert "It would replace [[personal-private/preferences/tabs]]" in note_of(bed, name)
-    assert main(["review", "--decide", f"{name.removesuffix('.md')}=approve"]) == 0
+    memory("review", "--decide", f"{name.removesuffix('.md')}=approve")
     assert "Indent with spaces." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
 
 
 @pytest.mark.slow
 def test_a_failure_that_an_agent_notes_waits_is_known_again_and_becomes_an_incident(
-    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+    bed: Bed, agent: Agent, memory: Command
 ) -> None:
-    assert agent("vault", "incident", "add", "--body", REPORT, "--project", "") == 0
+    agent("vault", "incident", "add", "--body", REPORT, "--project", "")
     (name,) = waiting(bed)
-    assert agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.") == 0
+    agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.")
     assert waiting(bed) == [name]
     note = note_of(bed, name)
     assert "occurrences: 2" in note
     assert note.index("## What helped\n\nMount it.") < note.index("## Evidence")
-    capsys.readouterr()
-    assert main(["vault", "incident", "find", "--body", REPORT, "--json"]) == 0
-    assert [(one["exact"], one["resolution"]) for one in found(capsys)] == [(True, "Mount it.")]
-    assert main(["review", "--decide", f"{name.removesuffix('.md')}=approve"]) == 0
-    capsys.readouterr()
-    assert main(["vault", "incident", "find", "--body", REPORT, "--json"]) == 0
-    ((path, exact),) = [(one["path"], one["exact"]) for one in found(capsys)]
-    assert exact
-    assert path.startswith("personal-private/failure-incident/")
+    (one,) = memory.json("vault", "incident", "find", "--body", REPORT)
+    assert (one["exact"], one["resolution"]) == (True, "Mount it.")
+    memory("review", "--decide", f"{name.removesuffix('.md')}=approve")
+    (one,) = memory.json("vault", "incident", "find", "--body", REPORT)
+    assert one["exact"]
+    assert one["path"].startswith("personal-private/failure-incident/")
 
 
-def test_what_an_agent_says_of_a_failure_is_not_put_into_the_users_note(bed: Bed, agent: Agent) -> None:
-    main(["vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it."])
-    assert agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Run this script.") == 0
+def test_what_an_agent_says_of_a_failure_is_not_put_into_the_users_note(
+    bed: Bed, agent: Agent, memory: Command
+) -> None:
+    memory("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.")
+    agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Run this script.")
     (path,) = bed.store.vault.rglob("failure-incident/*.md")
     text = path.read_text("utf-8")
     assert "occurrences: 2" in text
@@ -303,13 +281,13 @@ def test_what_an_agent_says_of_a_failure_is_not_put_into_the_users_note(bed: Bed
     assert waiting(bed) == []
 
 
-def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, memory: Command) -> None:
     agent("save", "workflow", "cut-releases", "--body", "Cut releases on Mondays.")
-    assert agent("save", "workflow", "releases", "--body", "Cut releases on Mondays.", "--json") == 0
+    agent("save", "workflow", "releases", "--body", "Cut releases on Mondays.", "--json")
     assert waiting(bed) == ["cut-releases.md"]
-    assert main(["review", "--decide", "cut-releases=reject"]) == 0
-    assert agent("save", "workflow", "releases", "--body", "Cut releases on Mondays.") == 1
-    assert "turned that down before" in capsys.readouterr().err
+    memory("review", "--decide", "cut-releases=reject")
+    said = agent("save", "workflow", "releases", "--body", "Cut releases on Mondays.", code=1)
+    assert "turned that down before" in said.err
     assert waiting(bed) == []
 
 
@@ -317,14 +295,14 @@ def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, caps
 @pytest.mark.parametrize(
     "decision", ["approve", "keep both", "reject", "supersede personal-private/preferences/tabs.md"]
 )
-def test_an_agent_decides_on_no_proposal(bed: Bed, agent: Agent, decision: str) -> None:
-    main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+def test_an_agent_decides_on_no_proposal(bed: Bed, agent: Agent, memory: Command, decision: str) -> None:
+    memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
     bed.remember(CHOICE)
     agent("save", "preferences", "spaces", "--body", "Indent with spaces.")
     proposed = waiting(bed)
     assert len(proposed) == 2
     for name in proposed:
-        assert agent("review", "--decide", f"{name.removesuffix('.md')}={decision}") == 2
+        agent("review", "--decide", f"{name.removesuffix('.md')}={decision}", code=2)
     assert waiting(bed) == proposed
 
 
@@ -332,16 +310,16 @@ def test_the_settings_may_trust_what_an_agent_runs_and_no_variable_can(
     bed: Bed, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMORY_AGENT_COMMANDS", "trust")
-    assert agent("save", "workflow", "one", "--body", "Cut releases on Mondays.") == 0
+    agent("save", "workflow", "one", "--body", "Cut releases on Mondays.")
     assert waiting(bed) == ["one.md"]
     config = Path(bed.env["MEMORY_CONFIG"])
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('[memory]\nagent_commands = "trust"\n')
-    assert agent("save", "workflow", "other", "--body", "Name branches after tickets.") == 0
+    agent("save", "workflow", "other", "--body", "Name branches after tickets.")
     assert waiting(bed) == ["one.md", "other.md"], "a file that a variable names is nobody's word"
     monkeypatch.setattr("memoryvault.cli.context.persons_home", lambda: "/home/of/the/user")
     monkeypatch.setattr("memoryvault.cli.context.config_path", lambda env: str(config))
-    assert agent("save", "workflow", "two", "--body", "Ship releases on Tuesdays.") == 0
+    agent("save", "workflow", "two", "--body", "Ship releases on Tuesdays.")
     assert waiting(bed) == ["one.md", "other.md"]
     assert (bed.store.vault / "personal-private" / "workflow" / "two.md").is_file()
 
@@ -350,8 +328,3 @@ def test_in_an_agents_shell_no_variable_makes_more_be_saved_unasked(monkeypatch:
     env = {"MEMORY_REVIEW_MODE": "silent", "MEMORY_REFLECTION_EAGERNESS": "eager", "HOME": "/nowhere"}
     assert Context({**env, "CLAUDECODE": "1"}).env == {"HOME": "/nowhere", "CLAUDECODE": "1"}
     assert Context(env).env == env
-
-
-def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    return listed

@@ -33,10 +33,6 @@ def readable(folder: Path, content: str | bytes) -> tuple[dict[str, object], tup
     return changed, found.faults, found.unread
 
 
-def test_a_file_without_a_fault_is_read_whole(tmp_path: Path) -> None:
-    assert readable(tmp_path, "[recall]\nk = 7\n") == ({"recall.k": 7}, (), frozenset())
-
-
 def test_a_wrong_value_costs_no_other_setting(tmp_path: Path) -> None:
     changed, faults, unread = readable(tmp_path, "[recall]\nk = 'many'\n[vault]\npath = '/v'\n")
     assert changed == {"vault.path": "/v"}

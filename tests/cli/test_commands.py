@@ -436,16 +436,6 @@ def test_options_may_stand_between_the_words(words: tuple[str, ...], expected: d
     assert vars(build_parser(words).parse_args(words)).items() >= expected.items()
 
 
-@pytest.mark.parametrize(
-    "words", [("skills", "watchlist", "defer", "a", "b", "c"), ("config", "model", "use", "--frob", "a/model")]
-)
-def test_what_no_argument_takes_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        build_parser(words).parse_args(words)
-    assert ended.value.code == 2
-    assert "unrecognized arguments: " + ("c" if "c" in words else "--frob") in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What a script calls `--dry` today would be another option's name, or two options', in the next version."""
@@ -540,11 +530,6 @@ def test_an_unreadable_text_is_explained(sandbox: Sandbox) -> None:
     assert said == f"can't read {file}: No such file or directory"
     file.write_bytes(b"\xff\xfe")
     assert "it is no UTF-8 text" in refused(sandbox, "save", "fix", "two", "--body-file", str(file))
-
-
-@pytest.mark.parametrize("option", ["--yes", "--dry-run"])
-def test_an_option_of_triage_is_not_passed_over_by_the_list(sandbox: Sandbox, option: str) -> None:
-    assert f"{option} belongs to `memory vault inbox triage`" in refused(sandbox, "vault", "inbox", option)
 
 
 @pytest.mark.slow

@@ -107,17 +107,6 @@ def test_what_is_not_searched_is_named(context: Context, tmp_path: Path) -> None
     assert found.todo == "move into the vault what is meant to be found: links out of it are not followed"
 
 
-def test_doctor_names_the_switch_that_stops_everything(context: Context) -> None:
-    stop = Path(context.state.stop_file)
-    stop.parent.mkdir(parents=True, exist_ok=True)
-    stop.touch()
-    assert (_worker(context).grade, _worker(context).todo) == ("note", "`memory resume`")
-    stop.unlink()
-    assert "runs" in _worker(context).detail or "does not run" in _worker(context).detail
-    off = Context({**context.env, "MEMORY_ENABLED": "false"})
-    assert "memory.enabled is false" in _worker(off).detail
-
-
 def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that was stopped by Ctrl-Z in its terminal: it keeps its lock, and no hook starts another."""
     monkeypatch.setattr("memoryvault.tasks.queue.ledger_views.time.sleep", lambda seconds: None)

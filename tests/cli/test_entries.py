@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from unicodedata import east_asian_width
@@ -15,6 +16,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.receipts import query_hash
+from memoryvault.tests.support.command import Command, Said
 
 pytestmark = pytest.mark.slow
 
@@ -46,61 +48,48 @@ def notes(vault: Path) -> Path:
 QUESTION = "when do we take a backup of the database, also after a lock"
 
 
-def test_recall_marks_what_a_session_would_not_get(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert main(["recall", QUESTION]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+def test_recall_marks_what_a_session_would_not_get(notes: Path, memory: Command) -> None:
+    lines = [line for line in memory("recall", QUESTION).out.splitlines() if not line.startswith(" ")]
     assert [line.endswith(MARK) for line in lines] == [False, True]
-    assert main(["recall", QUESTION, "--json"]) == 0
-    assert [(hit["path"], hit["given"]) for hit in json.loads(capsys.readouterr().out)["hits"]] == [
+    assert [(hit["path"], hit["given"]) for hit in memory.json("recall", QUESTION)["hits"]] == [
         (ANSWERS, True),
         (WEAK, False),
     ]
 
 
-def test_what_a_filter_or_another_project_brings_no_session_gets(
-    notes: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_filter_or_another_project_brings_no_session_gets(notes: Path, memory: Command) -> None:
     write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
     write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
-    capsys.readouterr()
-    assert main(["recall", QUESTION, "--filter", "status=superseded"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith(MARK)
-    assert main(["recall", "backup of the shop", "--all-projects", "-k", "1"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith(MARK)
-    assert main(["recall", "backup of the shop", "--project", "shop", "-k", "1"]) == 0
-    assert not capsys.readouterr().out.splitlines()[0].endswith(MARK)
+    assert memory("recall", QUESTION, "--filter", "status=superseded").out.splitlines()[0].endswith(MARK)
+    assert memory("recall", "backup of the shop", "--all-projects", "-k", "1").out.splitlines()[0].endswith(MARK)
+    assert not memory("recall", "backup of the shop", "--project", "shop", "-k", "1").out.splitlines()[0].endswith(MARK)
 
 
 @pytest.mark.parametrize("folder", [".", "till"])
 @pytest.mark.parametrize(("agent", "found"), [("", 1), ("1", 0)])
 def test_what_the_project_and_none_do_not_answer_another_may_for_a_person(
     notes: Path,
-    capsys: pytest.CaptureFixture[str],
+    memory: Command,
     monkeypatch: pytest.MonkeyPatch,
     folder: str,
     agent: str,
     found: int,
 ) -> None:
     write(notes, "personal-projects/shop/fix/kettle.md", "The porcelain kettle belongs upstairs.", project="shop")
-    assert main(["vault", "reindex"]) == 0
+    memory("vault", "reindex")
     here = Path(os.environ["HOME"], folder)
     here.mkdir(exist_ok=True, parents=True)
     monkeypatch.chdir(here)
     if agent:
         monkeypatch.setenv("CLAUDECODE", agent)
-    capsys.readouterr()
-    assert main(["recall", "where does the porcelain kettle belong"]) == 0
-    told = capsys.readouterr()
+    told = memory("recall", "where does the porcelain kettle belong")
     assert told.out.count("personal-projects/shop/fix/kettle.md") == found
     assert ("this is of other projects" in told.err) == bool(found and folder == "till")
 
 
-def paths(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+def paths(memory: Command, *words: str) -> list[str]:
     """The paths of the hits, or of the entries listed."""
-    capsys.readouterr()
-    assert main([*words, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = memory.json(*words)
     return sorted(each["path"] for each in (answer["hits"] if isinstance(answer, dict) else answer))
 
 
@@ -120,91 +109,75 @@ def places(notes: Path) -> Path:
     return notes
 
 
-def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(
-    places: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert paths(capsys, "search", "--filter", "kind=idea") == [IDEA]
-    assert paths(capsys, "recall", "page of retries", "--filter", "kind=idea") == [IDEA]
-    assert paths(capsys, "list", "--kind", "idea") == [IDEA]
-    assert paths(capsys, "search", "--filter", "status=incubating") == [IDEA]
-    assert IDEA not in paths(capsys, "search", "--filter", "NOT kind=idea")
+def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(places: Path, memory: Command) -> None:
+    assert paths(memory, "search", "--filter", "kind=idea") == [IDEA]
+    assert paths(memory, "recall", "page of retries", "--filter", "kind=idea") == [IDEA]
+    assert paths(memory, "list", "--kind", "idea") == [IDEA]
+    assert paths(memory, "search", "--filter", "status=incubating") == [IDEA]
+    assert IDEA not in paths(memory, "search", "--filter", "NOT kind=idea")
 
 
-def test_an_explicit_group_or_tag_is_not_narrowed_by_the_folder(
-    places: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert OF_SHOP not in paths(capsys, "search", "backup")
+def test_an_explicit_group_or_tag_is_not_narrowed_by_the_folder(places: Path, memory: Command) -> None:
+    assert OF_SHOP not in paths(memory, "search", "backup")
     for words in (["--group", "personal-projects"], ["--filter", "group=personal-projects"], ["--tag", "db"]):
-        assert OF_SHOP in paths(capsys, "search", "backup", *words), words
-        assert OF_SHOP not in paths(capsys, "recall", "backup", *words, "--project", "blog"), words
-    assert OF_SHOP not in paths(capsys, "search", "backup", "--filter", "NOT group=office")
+        assert OF_SHOP in paths(memory, "search", "backup", *words), words
+        assert OF_SHOP not in paths(memory, "recall", "backup", *words, "--project", "blog"), words
+    assert OF_SHOP not in paths(memory, "search", "backup", "--filter", "NOT group=office")
 
 
-def test_search_by_project_brings_this_project_alone(places: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(paths(capsys, "search", "--project", "shop")) == {OF_SHOP, "personal-projects/shop/coffee.md"}
-    assert ANSWERS in paths(capsys, "recall", "backup", "--project", "shop")
+def test_search_by_project_brings_this_project_alone(places: Path, memory: Command) -> None:
+    assert set(paths(memory, "search", "--project", "shop")) == {OF_SHOP, "personal-projects/shop/coffee.md"}
+    assert ANSWERS in paths(memory, "recall", "backup", "--project", "shop")
 
 
-def test_a_note_without_a_header_is_active_and_of_the_group_of_its_folder(
-    places: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "office/tea.md" in paths(capsys, "search", "kettle", "--filter", "status=active")
+def test_a_note_without_a_header_is_active_and_of_the_group_of_its_folder(places: Path, memory: Command) -> None:
+    assert "office/tea.md" in paths(memory, "search", "kettle", "--filter", "status=active")
     for words in (["search", "--filter", "group=office"], ["search", "kettle", "--group", "office"]):
-        assert paths(capsys, *words) == ["office/tea.md"]
-    assert paths(capsys, "list", "--group", "office") == ["office/tea.md"]
-    assert set(paths(capsys, "list", "--group", "personal-projects/shop")) == {
+        assert paths(memory, *words) == ["office/tea.md"]
+    assert paths(memory, "list", "--group", "office") == ["office/tea.md"]
+    assert set(paths(memory, "list", "--group", "personal-projects/shop")) == {
         OF_SHOP,
         "personal-projects/shop/coffee.md",
     }
 
 
 def test_the_group_of_all_projects_is_that_of_the_folders_project(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     (tmp_path / "shop/.git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
-    assert main(["save", "fix", "lock", "--group", "personal-projects", "--body", "The disk was full."]) == 0
+    memory("save", "fix", "lock", "--group", "personal-projects", "--body", "The disk was full.")
     assert "project: shop\n" in (vault / "personal-projects/shop/fix/lock.md").read_text("utf-8")
     monkeypatch.chdir("/")
-    capsys.readouterr()
-    assert main(["save", "fix", "other", "--group", "personal-projects", "--body", "The network was away."]) == 2
-    assert "which project?" in capsys.readouterr().err
+    said = memory("save", "fix", "other", "--group", "personal-projects", "--body", "The network was away.", code=2)
+    assert "which project?" in said.err
 
 
-def test_what_every_session_gets_at_its_start_is_not_marked(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_every_session_gets_at_its_start_is_not_marked(notes: Path, memory: Command) -> None:
     write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
-    capsys.readouterr()
-    assert main(["recall", "short answers"]) == 0
-    assert MARK not in capsys.readouterr().out
+    assert MARK not in memory("recall", "short answers").out
 
 
-def test_without_a_question_there_is_no_prompt_to_compare_with(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert main(["recall", "--filter", "kind=fix"]) == 0
-    assert MARK not in capsys.readouterr().out
-    assert main(["recall", "--filter", "kind=fix", "--json"]) == 0
-    assert all("given" not in hit for hit in json.loads(capsys.readouterr().out)["hits"])
+def test_without_a_question_there_is_no_prompt_to_compare_with(notes: Path, memory: Command) -> None:
+    assert MARK not in memory("recall", "--filter", "kind=fix").out
+    assert all("given" not in hit for hit in memory.json("recall", "--filter", "kind=fix")["hits"])
 
 
 SAID = "We take a backup of the database before each migration, since the one of last spring could not be undone"
 
 
-def test_a_list_tells_of_each_entry_what_it_says_and_when_it_was_said(
-    vault: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_tells_of_each_entry_what_it_says_and_when_it_was_said(vault: Path, memory: Command) -> None:
     told = {"surfaced_at": "2024-05-06T10:00:00Z", "project": "shop"}
     path = "personal-projects/shop/workflow/backup.md"
     write(vault, path, f"# Backups\n\n{SAID}.\n\n## Evidence\n\n> it was said", **told)
     write(vault, WEAK, "The database was locked.", status="dismissed", updated="2026-03-01")
-    assert main(["list", "--status", "all"]) == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert memory("list", "--status", "all").out.splitlines() == [
         "2026-03-01  The database was locked.  (fix, any project, dismissed)",
         f"            {WEAK}",
         f"2024-05-06  {SAID}.  (workflow, shop)",
         f"            {path}",
     ]
-    assert main(["list", "--json"]) == 0
-    (one,) = json.loads(capsys.readouterr().out)
+    (one,) = memory.json("list")
     assert (one["said"], one["statement"]) == ("2024-05-06", f"{SAID}.")
 
 
@@ -232,8 +205,14 @@ def test_on_a_terminal_a_line_of_a_list_fits(vault: Path, columns: int, text: st
 SHORT = "Answers are short and say what was done."
 
 
-def save(*arguments: str, kind: str = "preferences", body: str = SHORT) -> int:
-    return main(["save", kind, *arguments, "--body", body])
+@pytest.fixture
+def save(vault: Path, memory: Command) -> Callable[..., Said]:
+    """Save a preference under this name."""
+
+    def run(*words: str, body: str = SHORT, code: int = 0) -> Said:
+        return memory("save", "preferences", *words, "--body", body, code=code)
+
+    return run
 
 
 def notes_of(vault: Path) -> set[str]:
@@ -242,63 +221,54 @@ def notes_of(vault: Path) -> set[str]:
 
 @pytest.mark.parametrize("options", [[], ["--always-load"], ["--project", "shop"]])
 def test_what_an_entry_says_already_is_not_saved_under_another_name(
-    vault: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+    vault: Path, save: Callable[..., Said], options: list[str]
 ) -> None:
-    assert save("short", *options) == 0
+    save("short", *options)
     (path,) = before = notes_of(vault)
-    assert save("brief", *options) == 1
-    assert capsys.readouterr().err == f"memory: {path} says that already: nothing was written\n"
+    assert save("brief", *options, code=1).err == f"memory: {path} says that already: nothing was written\n"
     assert notes_of(vault) == before
 
 
-def test_an_entry_is_saved_although_a_similar_one_is_named(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert save("short") == 0
+def test_an_entry_is_saved_although_a_similar_one_is_named(
+    vault: Path, save: Callable[..., Said], memory: Command
+) -> None:
+    save("short")
     told = f"memory: saved beside one that says nearly the same: {PRIVATE}/preferences/short.md"
-    capsys.readouterr()
-    assert save("other", body="The answers are short, and they say what was done.") == 0
-    assert capsys.readouterr().err == f"{told}\n"
+    assert save("other", body="The answers are short, and they say what was done.").err == f"{told}\n"
     (vault / f"{PRIVATE}/preferences/other.md").unlink()
-    assert save("always", "--always-load", "--json") == 0
-    shown = capsys.readouterr()
+    shown = save("always", "--always-load", "--json")
     assert (json.loads(shown.out)["like"], shown.err) == ([f"{PRIVATE}/preferences/short.md"], f"{told}\n")
     (vault / f"{PRIVATE}/_always-load/always.md").unlink()
-    assert main(["dismiss", "short", "--yes"]) == 0
-    capsys.readouterr()
-    assert save("anew") == 0
-    assert capsys.readouterr().err == f"{told} (dismissed)\n"
+    memory("dismiss", "short", "--yes")
+    assert save("anew").err == f"{told} (dismissed)\n"
 
 
 def test_what_says_something_else_or_holds_in_another_project_is_saved_without_a_word(
-    vault: Path, capsys: pytest.CaptureFixture[str]
+    save: Callable[..., Said],
 ) -> None:
-    assert save("short", "--project", "shop") == 0
-    capsys.readouterr()
-    assert save("short", "--project", "attic") == 0
-    assert save("long", body="Reports are long and say what is left to do.") == 0
-    assert save("not", body="Answers are never short and never say what was done.") == 0
-    assert capsys.readouterr().err == ""
+    save("short", "--project", "shop")
+    assert save("short", "--project", "attic").err == ""
+    assert save("long", body="Reports are long and say what is left to do.").err == ""
+    assert save("not", body="Answers are never short and never say what was done.").err == ""
 
 
 # --- marks of hits ---
 
 
-def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, memory: Command) -> None:
     for question in ("a backup of the database", QUESTION, "bullet points of release notes"):
-        assert main(["recall", question]) == 0
-    capsys.readouterr()
-    assert main(["vault", "inspect", "--useless", "db-backup", "--json"]) == 0
-    mark = json.loads(capsys.readouterr().out)
+        memory("recall", question)
+    mark = memory.json("vault", "inspect", "--useless", "db-backup")
     assert (mark["path"], mark["query"], mark["useful"]) == (ANSWERS, query_hash(QUESTION), False)
-    assert main(["vault", "inspect", "--useful", "db-backup"]) == 0
-    assert f"{ANSWERS} is marked as useful, in the recall of 2" in capsys.readouterr().err
-    assert main(["vault", "inspect", "--useful", "nothing"]) == 2
-    assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
+    marked = memory("vault", "inspect", "--useful", "db-backup")
+    assert f"{ANSWERS} is marked as useful, in the recall of 2" in marked.err
+    unknown = memory("vault", "inspect", "--useful", "nothing", code=2)
+    assert "no recall that is on record there has a hit nothing" in unknown.err
 
 
-def test_writing_a_topic_warns_of_an_index_that_is_too_long(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_writing_a_topic_warns_of_an_index_that_is_too_long(vault: Path, memory: Command) -> None:
     index = vault / "personal-projects/shop/memory/MEMORY.md"
     index.parent.mkdir(parents=True)
     index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")
     write_topic = "vault topics write deploy --project shop --type project --description How --body Tag"
-    assert main(write_topic.split()) == 0
-    assert "memory: the index has 201 lines; sessions see the first 200" in capsys.readouterr().err
+    assert "memory: the index has 201 lines; sessions see the first 200" in memory(*write_topic.split()).err

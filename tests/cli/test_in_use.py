@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.index.catalog_reader import CatalogReader
 from memoryvault.services.active_counts import count_active, describe_notes
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.jobs.dashboard import view_of
+from memoryvault.tests.support.command import Command
 
 from ..console.support import Front, visible
 from ..review.support import Bed, make_bed
@@ -48,28 +48,23 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
     return bed
 
 
-def listed(capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
-    assert main(["list", "--json", *options]) == 0
-    return sorted(entry["path"].rsplit("/", 1)[-1] for entry in json.loads(capsys.readouterr().out))
+def listed(memory: Command, *options: str) -> list[str]:
+    return sorted(entry["path"].rsplit("/", 1)[-1] for entry in json.loads(memory("list", "--json", *options).out))
 
 
-def in_use(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    assert main(["health", "--json"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)["entries"]
+def in_use(memory: Command) -> dict[str, object]:
+    found: dict[str, object] = memory.json("health")["entries"]
     return found
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
-def test_list_health_doctor_and_the_console_agree(
-    bed: Bed, capsys: pytest.CaptureFixture[str], is_indexed: bool
-) -> None:
+def test_list_health_doctor_and_the_console_agree(bed: Bed, memory: Command, is_indexed: bool) -> None:
     if is_indexed:
         reconcile_now(bed.settings)
-    assert listed(capsys) == ["locks.md", "name.md", "tabs.md"]
+    assert listed(memory) == ["locks.md", "name.md", "tabs.md"]
     groups = {PRIVATE: 2, "personal-projects": 1}
-    assert in_use(capsys) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1}}
-    assert main(["health"]) == 0
-    assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved\n" in capsys.readouterr().out
+    assert in_use(memory) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1}}
+    assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved\n" in memory("health").out
     assert sorted(note.path for note in view_of(bed.store).living) == [
         f"{PRIVATE}/_always-load/name.md", f"{PRIVATE}/preferences/tabs.md", "personal-projects/shop/fix/locks.md"
     ]  # fmt: skip
@@ -86,11 +81,11 @@ def test_list_health_doctor_and_the_console_agree(
     assert re.search(r"\b3 entries\b", search), search
 
 
-def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, memory: Command) -> None:
     reconcile_now(bed.settings)
     (bed.vault / PRIVATE / "failure-incident/x.md").write_text("---\nkind: failure-incident\n---\n\nIt broke anew.\n")
     (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
-    assert in_use(capsys)["in_use"] == len(listed(capsys)) == 5
+    assert in_use(memory)["in_use"] == len(listed(memory)) == 5
     assert CatalogReader(Path(bed.settings.state.index_db)).set_aside(), "which knows the old ones"
 
 
@@ -101,30 +96,25 @@ def test_a_note_that_is_gone_does_not_count_by_the_status_that_the_index_still_k
     assert count_active(bed.settings, bed.store).set_aside == {}
 
 
-def test_entries_hidden_by_their_status_are_counted(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 0
-    assert capsys.readouterr().err == "memory: not in use, and not shown: 1 resolved (--status resolved)\n"
-    assert listed(capsys, "--status", "resolved") == ["x.md"]
-    assert main(["list", "--kind", "fix"]) == 0
-    assert capsys.readouterr().err == ""
+def test_entries_hidden_by_their_status_are_counted(bed: Bed, memory: Command) -> None:
+    assert memory("list").err == "memory: not in use, and not shown: 1 resolved (--status resolved)\n"
+    assert listed(memory, "--status", "resolved") == ["x.md"]
+    assert memory("list", "--kind", "fix").err == ""
 
 
-def test_the_kinds_that_are_named_have_something_to_list(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--kind", "preference"]) == 0
+def test_the_kinds_that_are_named_have_something_to_list(bed: Bed, memory: Command) -> None:
     told = "fix, preferences, session-cost, topic-index"
-    assert capsys.readouterr().err == f"memory: no entry has the kind 'preference'; there are: {told}\n"
+    unknown = memory("list", "--kind", "preference")
+    assert unknown.err == f"memory: no entry has the kind 'preference'; there are: {told}\n"
     for kind in told.split(", "):
-        assert listed(capsys, "--kind", kind)
-    assert main(["list", "--kind", "preference", "--project", "shop"]) == 0
-    assert "there are: fix, topic-index\n" in capsys.readouterr().err
+        assert listed(memory, "--kind", kind)
+    assert "there are: fix, topic-index\n" in memory("list", "--kind", "preference", "--project", "shop").err
 
 
-def test_the_hint_of_what_waits_counts_under_the_same_filters(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--project", "nope"]) == 0
-    assert capsys.readouterr().err == "memory: no entry has the project 'nope'; there are: shop\n"
+def test_the_hint_of_what_waits_counts_under_the_same_filters(bed: Bed, memory: Command) -> None:
+    assert memory("list", "--project", "nope").err == "memory: no entry has the project 'nope'; there are: shop\n"
     (bed.vault / PRIVATE / "_inbox/more.md").write_text("---\nkind: workflow\nstatus: inbox\n---\n\nMore.\n")
-    assert main(["list", "--kind", "workflow"]) == 0
     assert (
-        capsys.readouterr().err
+        memory("list", "--kind", "workflow").err
         == "memory: for you: 1 in the inbox (memory vault inbox); --include-inbox lists it, too\n"
     )

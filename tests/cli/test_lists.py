@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from memoryvault.cli.main import main
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.forked import ForkedSandbox
 
 LONG = "A page that shows how many charges were retried on each day of the month by the people who look after payments"
@@ -24,21 +24,20 @@ def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None
 
 
 @pytest.mark.parametrize("line", ["idea list", "idea gc", "inbox list", "topics list --project shop"])
-def test_a_list_marks_a_cut_text(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_a_list_marks_a_cut_text(vault: Path, memory: Command, line: str) -> None:
     text = f"{LONG} and for whom nobody has made one so far."
     write(vault, f"{PRIVATE}/_idea-incubator/retries/_index.md", "incubating", text, kind="idea")
     write(vault, f"{PRIVATE}/_inbox/retries.md", "inbox", text, kind="preferences")
     topic = vault / "personal-projects/shop/memory/retries.md"
     topic.parent.mkdir(parents=True)
     topic.write_text(f"---\nname: retries\ndescription: {text}\ntype: project\n---\n\n{text}\n", "utf-8")
-    assert main(line.split()) == 0
-    (row,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith(("retries", "1 "))]
+    (row,) = [each for each in memory(*line.split()).out.splitlines() if each.startswith(("retries", "1 "))]
     assert row.endswith(SHOWN)
 
 
 @pytest.mark.parametrize(("said", "days"), [({}, 30), ({"surfaced_at": "2026-01-10T09:00:00Z"}, 22)])
 def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
-    vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, said: dict[str, str], days: int
+    vault: Path, memory: Command, monkeypatch: pytest.MonkeyPatch, said: dict[str, str], days: int
 ) -> None:
     monkeypatch.setattr("memoryvault.cli.inbox.local_today", lambda: date(2026, 2, 1))
     note = vault / f"{PRIVATE}/_inbox/retries.md"
@@ -47,33 +46,29 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
     note.write_text(
         f"---\nstatus: inbox\ncreated: 2026-01-02\nupdated: 2026-01-31\n{header}---\n\nUse tabs.\n", "utf-8"
     )
-    assert main(["vault", "inbox"]) == 0
-    assert f"1 note, the oldest {days} days old" in capsys.readouterr().err
+    assert f"1 note, the oldest {days} days old" in memory("vault", "inbox").err
 
 
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])
 def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
-    vault: Path, capsys: pytest.CaptureFixture[str], text: str
+    vault: Path, memory: Command, text: str
 ) -> None:
     write(vault, f"{PRIVATE}/notes/retries.md", "active", text, kind="note")
-    assert main(["list"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
+    assert memory("list").out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
 
 
-def test_what_a_session_cost_is_listed_by_its_session(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_session_cost_is_listed_by_its_session(vault: Path, memory: Command) -> None:
     write(vault, "personal-projects/shop/session-cost/s1.md", "active", "What the session cost.", kind="session-cost")
-    assert main(["list", "--kind", "session-cost"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
+    assert memory("list", "--kind", "session-cost").out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
 
 
 KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
 
 
 @pytest.mark.parametrize("line", ["list --status foo", "recall --filter status=foo", "recall x --filter status!=Foo"])
-def test_an_unknown_status_is_bad_usage(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_an_unknown_status_is_bad_usage(vault: Path, memory: Command, line: str) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
-    assert main(line.split()) == 2
-    told = capsys.readouterr()
+    told = memory(*line.split(), code=2)
     assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {KNOWN}\n")
 
 
@@ -83,26 +78,22 @@ def test_a_status_of_the_users_own_notes_can_be_asked_for(vault: Path, line: str
     assert main(line.split()) == 0
 
 
-def test_an_unknown_project_is_reported_with_the_known_ones(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_project_is_reported_with_the_known_ones(vault: Path, memory: Command) -> None:
     write(vault, "personal-projects/shop/tabs.md", "active", "Tabs.", kind="preferences", project="shop")
     write(vault, "personal-projects/attic/spaces.md", "rejected", "Spaces.", kind="preferences", project="attic")
-    assert main(["list", "--project", "nosuch"]) == 0
-    told = capsys.readouterr()
+    told = memory("list", "--project", "nosuch")
     assert told.out == "no entries match\n"
     assert told.err == "memory: no entry has the project 'nosuch'; there are: shop\n"
-    assert main(["list", "--project", "Shop", "--tag", "none"]) == 0
-    assert "no entry has the project" not in capsys.readouterr().err
+    assert "no entry has the project" not in memory("list", "--project", "Shop", "--tag", "none").err
 
 
 @pytest.mark.parametrize("line", ["recall --filter kind=foo", "recall tabs --filter kind=foo"])
-def test_recall_tells_it_as_well(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_recall_tells_it_as_well(vault: Path, memory: Command, line: str) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
-    assert main(line.split()) == 0
-    told = capsys.readouterr()
+    told = memory(*line.split())
     assert told.out == "nothing in the vault answers that\n"
     assert "memory: no entry has the kind 'foo'; there are: preferences\n" in told.err
-    assert main(["recall", "--filter", "kind=Preferences AND tag=none"]) == 0
-    assert "no entry has the kind" not in capsys.readouterr().err
+    assert "no entry has the kind" not in memory("recall", "--filter", "kind=Preferences AND tag=none").err
 
 
 @pytest.mark.parametrize(
@@ -111,60 +102,51 @@ def test_recall_tells_it_as_well(vault: Path, capsys: pytest.CaptureFixture[str]
      ("recipe", "recipes")],
 )  # fmt: skip
 def test_a_new_kind_that_resembles_another_is_saved_with_a_hint(
-    vault: Path, capsys: pytest.CaptureFixture[str], kind: str, meant: str
+    vault: Path, memory: Command, kind: str, meant: str
 ) -> None:
     """It would lie beside the other for ever, and be found by neither's name."""
     write(vault, f"{PRIVATE}/own/soup.md", "active", "Soup.", kind="recipes")
-    assert main(["save", kind, "tabs", "--body", "Tabs."]) == 0
-    told = capsys.readouterr()
+    told = memory("save", kind, "tabs", "--body", "Tabs.")
     assert told.out == f"{vault / PRIVATE / kind / 'tabs.md'}\n"
     assert told.err.startswith(f"memory: a new kind {kind!r}; did you mean {meant!r}? ")
     assert told.err.count("\n") == 1
-    assert main(["save", kind, "spaces", "--body", "Spaces."]) == 0
-    assert capsys.readouterr().err == "", "it is no new one any more"
+    assert memory("save", kind, "spaces", "--body", "Spaces.").err == "", "it is no new one any more"
 
 
 def test_a_proposal_of_a_new_kind_gets_the_hint_too(
-    vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    vault: Path, memory: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDECODE", "1")
-    assert main(["save", "preference", "tabs", "--body", "Tabs."]) == 0
-    assert "memory: a new kind 'preference'; did you mean 'preferences'?" in capsys.readouterr().err
+    said = memory("save", "preference", "tabs", "--body", "Tabs.")
+    assert "memory: a new kind 'preference'; did you mean 'preferences'?" in said.err
 
 
 @pytest.mark.parametrize("kind", ["preferences", "recipes", "journal"])
-def test_a_kind_that_is_known_or_like_no_other_is_just_saved(
-    vault: Path, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
+def test_a_kind_that_is_known_or_like_no_other_is_just_saved(vault: Path, memory: Command, kind: str) -> None:
     write(vault, f"{PRIVATE}/own/soup.md", "active", "Soup.", kind="recipes")
-    assert main(["save", kind, "tabs", "--body", "Tabs."]) == 0
-    assert capsys.readouterr().err == ""
+    assert memory("save", kind, "tabs", "--body", "Tabs.").err == ""
 
 
 @pytest.mark.parametrize("command", ["list --project", "recall charges --project", "recall charges --filter"])
 @pytest.mark.parametrize("written", ["My Shop", "my-shop"])
-def test_a_project_is_the_same_however_it_is_written(
-    vault: Path, capsys: pytest.CaptureFixture[str], command: str, written: str
-) -> None:
+def test_a_project_is_the_same_however_it_is_written(vault: Path, memory: Command, command: str, written: str) -> None:
     text = "Charges are retried."
     write(vault, f"{PRIVATE}/fix/linked.md", "active", text, kind="fix", project="\n  - '[[work/My Shop]]'")
     write(vault, "personal-projects/My Shop/fix/placed.md", "active", text, kind="fix")
     write(vault, f"{PRIVATE}/fix/other.md", "active", text, kind="fix", project="[bank]")
     option = f"project='{written}'" if command.endswith("--filter") else written
-    assert main([*command.split(), option, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = memory.json(*command.split(), option)
     paths = {one["path"].rsplit("/", 1)[-1] for one in (found if isinstance(found, list) else found["hits"])}
     assert paths == {"linked.md", "placed.md"}
 
 
 @pytest.mark.parametrize("line", ["list --include-inbox", "review --list", "inbox list", "show"])
-def test_a_files_name_does_not_end_its_line(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+def test_a_files_name_does_not_end_its_line(vault: Path, memory: Command, line: str) -> None:
     name = "one\n1     preferences  forged\t\x1b[2K"
     for folder, status in (("fix", "active"), ("_review", "pending"), ("_inbox", "inbox")):
         write(vault, f"{PRIVATE}/{folder}/{name}.md", status, "Retry each charge twice.", kind="preferences")
     words = line.split() if line != "show" else ["show", f"{PRIVATE}/fix/{name}.md"]
-    assert main(words) == 0
-    out = capsys.readouterr().out
+    out = memory(*words).out
     assert "one\\u000a1     preferences  forged\\u0009" in out
     assert not [each for each in out.splitlines() if each.startswith("1     preferences  forged")]
 
@@ -204,12 +186,11 @@ def test_a_note_that_cannot_be_read_is_named_in_a_list_of_the_others(
     ],
 )
 def test_every_other_list_names_below_it_what_it_could_not_read(
-    vault: Path, capsys: pytest.CaptureFixture[str], line: str, well: str, huge: str
+    vault: Path, memory: Command, line: str, well: str, huge: str
 ) -> None:
     status = {"list": "active", "idea list": "incubating"}.get(line, "pending")
     write(vault, well, status, "Which charges were retried.", kind="idea" if "idea" in line else "fix", name="well")
     write(vault, huge, status, "x" * 8_100_000)
-    assert main(line.split()) == 0
-    said = capsys.readouterr()
+    said = memory(*line.split())
     assert "well" in said.out
     assert f"{huge} is larger than 8 MB" in said.err

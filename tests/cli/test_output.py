@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.cli.output import with_home
+from memoryvault.tests.support.command import Command
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_a_path_in_the_home_folder_begins_with_a_tilde_unless_it_is_in_quotes(
 
 
 def test_a_terminal_is_told_the_home_folder_by_a_tilde_and_a_pipe_in_full(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    vault: Path, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     monkeypatch.setenv("HOME", str(vault.parent))
     for at_terminal, way in ((True, "seen"), (False, "piped")):
@@ -41,29 +41,25 @@ def test_a_terminal_is_told_the_home_folder_by_a_tilde_and_a_pipe_in_full(
             ["vault", "topics", "write", f"deploy-{way}", "--project", "shop", "--type", "project",
              "--description", "How", "--body", "Tag, then push."],
         ):  # fmt: skip
-            assert main(line) == 0
-            told = capsys.readouterr()
+            told = memory(*line)
             assert (f"~/{vault.name}/" in told.out) == at_terminal, told
             assert (str(vault) in told.out) != at_terminal, told
             assert str(vault) not in told.err
-    assert main(["save", "preferences", "short", "--body", "Keep answers short.", "--json"]) == 0
-    assert str(vault) in capsys.readouterr().out
+    assert str(vault) in memory("save", "preferences", "short", "--body", "Keep answers short.", "--json").out
 
 
 def test_an_entry_is_named_by_the_path_that_was_printed(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    vault: Path, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     monkeypatch.setenv("HOME", str(vault.parent))
-    assert main(["save", "preferences", "tabs", "--body", "Always use tabs."]) == 0
+    memory("save", "preferences", "tabs", "--body", "Always use tabs.")
     path = f"~/{vault.name}/personal-private/preferences/tabs.md"
-    assert main(["show", path]) == 0
-    assert main(["evolve", path, "Always use spaces.", "agreed"]) == 0
-    assert main(["show", f"~/{vault.name}/personal-private/preferences/none.md"]) == 1
-    assert "there is no entry" in capsys.readouterr().err
+    memory("show", path)
+    memory("evolve", path, "Always use spaces.", "agreed")
+    assert "there is no entry" in memory("show", f"~/{vault.name}/personal-private/preferences/none.md", code=1).err
 
 
-def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):
-        code = main(["save", "preferences", "tabs", "--body", "Always use tabs."])
-    assert code == 1
-    assert "`memory evolve tabs 'TEXT' 'REASON'` replaces it" in capsys.readouterr().err
+def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, memory: Command) -> None:
+    line = ("save", "preferences", "tabs", "--body", "Always use tabs.")
+    memory(*line)
+    assert "`memory evolve tabs 'TEXT' 'REASON'` replaces it" in memory(*line, code=1).err

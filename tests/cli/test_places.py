@@ -11,10 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.context import Context
-from memoryvault.cli.init import _announce
 from memoryvault.cli.vault_choice import empty_vault_notice, require_known
-from memoryvault.hooks.install import install
 from memoryvault.runtime.errors import VaultUnavailable
 from memoryvault.runtime.paths import require_folder
 from memoryvault.runtime.settings import load_settings
@@ -145,22 +142,6 @@ def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Pa
     (tmp_path / "vault").mkdir()
     assert "knows entries of it" in empty_vault_notice(tmp_path / "vault", index_db)
     assert empty_vault_notice(tmp_path, index_db) == ""
-
-
-def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = Context(ForkedSandbox(tmp_path).environment).settings
-
-    def announced() -> str:
-        _announce(settings, tmp_path, ["claude", "codex"], with_plugin=False, days=0)
-        return capsys.readouterr().err
-
-    assert announced().count("(it will be made)") == 2
-    settings.hosts.codex_home.mkdir(parents=True)
-    for file in (settings.hosts.claude_config_dir / "settings.json", settings.hosts.codex_home / "hooks.json"):
-        file.write_text("{}")
-    assert announced().count("with a copy of it made first") == 2
-    install(settings)
-    assert "are brought up to date" in announced()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.corpus import _describe_outcome
-from memoryvault.cli.main import main
 from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus, progress_of, queued_count
 from memoryvault.services.corpus.store import CorpusStore
 from memoryvault.services.mining import Mined
@@ -19,6 +18,7 @@ from memoryvault.sources.transcripts.corpus import Transcript
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.records import Claim
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 
 from .sessions import DAY, old_session
@@ -66,9 +66,7 @@ def test_since_and_project_narrow_it_down(bed: Bed, projects: Path) -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_transcripts_that_cannot_be_read_are_named_with_why(
-    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_transcripts_that_cannot_be_read_are_named_with_why(bed: Bed, projects: Path, memory: Command) -> None:
     readable = old_session(projects, 1)
     for number in range(2, 7):
         path = old_session(projects, number)
@@ -79,19 +77,17 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(
     plan = plan_corpus(bed.settings)
     assert [each.path for each in plan.to_mine] == [readable]
     assert (plan.unreadable, len(plan.unread)) == (5, 5)
-    assert main(["reflect", "corpus"]) == 0
-    told = capsys.readouterr()
+    told = memory("reflect", "corpus")
     assert "5 unreadable" in told.out
     (line,) = (line for line in told.err.splitlines() if line.startswith("memory: unreadable:"))
     assert plan.unread[0][0].name + f" ({plan.unread[0][1]})" in line
     assert line.endswith(" and 2 more")
-    assert main(["reflect", "corpus", "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["unreadable_files"]) == 5
+    assert len(memory.json("reflect", "corpus")["unreadable_files"]) == 5
 
 
 @pytest.mark.usefixtures("environment")
 def test_transcripts_that_no_job_would_read_are_named_and_get_none(
-    bed: Bed, projects: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bed: Bed, projects: Path, tmp_path: Path, memory: Command
 ) -> None:
     """A link out of the agent's folder, and a name that no job can say."""
     readable = old_session(projects, 1)
@@ -101,13 +97,11 @@ def test_transcripts_that_no_job_would_read_are_named_and_get_none(
     plan = plan_corpus(bed.settings)
     assert [each.path for each in plan.to_mine] == [readable]
     assert plan.unreadable == 2
-    assert main(["reflect", "corpus"]) == 0
-    told = capsys.readouterr()
+    told = memory("reflect", "corpus")
     assert "2 unreadable" in told.out
     assert f"{moved.name} (it leads out of the agent's folder: --root {moved.parent} reads it)" in told.err
     assert "(its name has characters that cannot be printed)" in told.err
-    assert main(["reflect", "corpus", "--root", str(moved.parent)]) == 0
-    assert "1 session to mine" in capsys.readouterr().out
+    assert "1 session to mine" in memory("reflect", "corpus", "--root", str(moved.parent)).out
 
 
 def mine_to_its_end(bed: Bed, found: Transcript, *, has_more: bool = False) -> CorpusStore:
@@ -151,92 +145,77 @@ def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("environment")
 def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
-    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+    bed: Bed, projects: Path, memory: Command
 ) -> None:
     old_session(projects, 1)
     config = Path(bed.env["MEMORY_CONFIG"])
     config.write_text(
         f'{config.read_text("utf-8") if config.exists() else ""}\n[reflection]\nminer = "openai"\n', "utf-8"
     )
-    assert main(["reflect", "corpus"]) == 0
-    assert "warning: reflection.miner is openai: set reflection.endpoint" in capsys.readouterr().err
-    assert main(["reflect", "corpus", "--execute"]) == 1
-    assert "set reflection.endpoint" in capsys.readouterr().err
+    assert "warning: reflection.miner is openai: set reflection.endpoint" in memory("reflect", "corpus").err
+    assert "set reflection.endpoint" in memory("reflect", "corpus", "--execute", code=1).err
     assert not Path(bed.settings.state.queue_db).exists()
 
 
 @pytest.mark.usefixtures("environment")
 def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
-    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+    bed: Bed, projects: Path, memory: Command
 ) -> None:
     old_session(projects, 1, at=time.time() - 26 * DAY)
     old_session(projects, 2, at=time.time() - DAY)
-    assert main(["reflect", "corpus", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = memory.json("reflect", "corpus")
     assert (report["dry_run"], report["to_process"], len(report["deleted_soon"])) == (True, 2, 1)
-    assert main(["reflect", "corpus"]) == 0
-    printed = capsys.readouterr()
+    printed = memory("reflect", "corpus")
     assert "2 sessions to mine" in printed.out
     assert "add --execute" in printed.out
     assert "deletes 1 of them within 7 days, the first in 4 days" in printed.err
     settings = bed.settings.hosts.claude_config_dir / "settings.json"
     settings.write_text('{"cleanupPeriodDays": 365}')
-    assert main(["reflect", "corpus"]) == 0
-    assert "warning" not in capsys.readouterr().err
+    assert "warning" not in memory("reflect", "corpus").err
     assert not Path(bed.settings.state.queue_db).exists()
 
 
 @pytest.mark.usefixtures("environment")
-def test_nothing_is_forgotten_before_it_is_to_be_done(
-    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_forgotten_before_it_is_to_be_done(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     (found,) = plan_corpus(bed.settings).to_mine
     store = mine_to_its_end(bed, found)
-    assert main(["reflect", "corpus", "--reset"]) == 0
-    assert "--reset would forget that 1 session was mined; what is in the vault stays" in capsys.readouterr().out
-    assert main(["reflect", "corpus", "--reset", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    would = "--reset would forget that 1 session was mined; what is in the vault stays"
+    assert would in memory("reflect", "corpus", "--reset").out
+    report = memory.json("reflect", "corpus", "--reset")
     assert (report["to_process"], report["forgets"]) == (1, 1)
     assert store.cursors()
-    assert main(["reflect", "corpus", "--reset", "--execute"]) == 0
-    assert "forgotten that 1 session was mined" in capsys.readouterr().out
+    assert "forgotten that 1 session was mined" in memory("reflect", "corpus", "--reset", "--execute").out
     assert not store.cursors()
 
 
 @pytest.mark.usefixtures("environment")
-def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, memory: Command) -> None:
     taken_back = Tombstones(bed.store)
     taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
-    assert main(["reflect", "corpus", "--reset"]) == 0
     would = "--reset would forget what you took back of 2 sessions; what is in the vault stays"
-    assert would in capsys.readouterr().out.splitlines()
+    assert would in memory("reflect", "corpus", "--reset").out.splitlines()
     assert len(taken_back.evidence()) == 3
-    assert main(["reflect", "corpus", "--reset", "--execute"]) == 0
-    assert "forgotten what you took back of 2 sessions" in capsys.readouterr().out
+    assert "forgotten what you took back of 2 sessions" in memory("reflect", "corpus", "--reset", "--execute").out
     assert taken_back.evidence() == set()
 
 
 @pytest.mark.usefixtures("environment")
-def test_while_the_vault_is_away_nothing_is_forgotten(
-    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     store = mine_to_its_end(bed, plan_corpus(bed.settings).to_mine[0])
     bed.vault.rename(bed.root / "unmounted")
-    assert main(["reflect", "corpus", "--reset", "--execute"]) == 1
-    assert capsys.readouterr().err.count("\n") == 1
+    assert memory("reflect", "corpus", "--reset", "--execute", code=1).err.count("\n") == 1
     assert store.cursors()
 
 
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize(
     "arguments",
-    [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"], ["corpus", "--root", "/no/such"], []],
+    [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]],
 )
-def test_bad_usage_is_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reflect", *arguments]) == 2
-    assert capsys.readouterr().err.startswith("memory: ")
+def test_bad_usage_is_told(arguments: list[str], memory: Command) -> None:
+    assert memory("reflect", *arguments, code=2).err.startswith("memory: ")
 
 
 def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed, projects: Path) -> None:

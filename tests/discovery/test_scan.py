@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.pipelines import discovery
 from memoryvault.services import cursors
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
@@ -25,6 +24,7 @@ from memoryvault.tasks.queue.job import Retry
 from memoryvault.tasks.queue.records import Job
 from memoryvault.tasks.queue.supervisor import ChildResult
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.hurry import patience
 
 from .bed import Bed, a_list
@@ -340,14 +340,13 @@ def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
 
 @pytest.mark.slow
 def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
-    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     """Most slugs are meaningless: `url-1c2d3e4f`."""
     bed.enter(monkeypatch)
     gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
     bed.sources(f"list: {site.put('/l.md', a_list('one'))}?token=hush", f"feed: {gone}")
-    assert main(["skills", "discover"]) == 1
-    listed, missing = capsys.readouterr().out.splitlines()
+    listed, missing = memory("skills", "discover", code=1).out.splitlines()
     assert f"  <{site.url('/l.md')}>: first scan" in listed
     assert f"  <{gone}>: could not be read" in missing
     assert "hush" not in listed

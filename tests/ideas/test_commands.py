@@ -53,15 +53,6 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
     assert ask(sandbox, "idea", "list") == []
 
 
-def test_putting_an_idea_away_tells_how_to_restore_it(sandbox: Sandbox) -> None:
-    old(sandbox, "retry-page")
-    archived = sandbox.run("idea", "archive", "retry-page")
-    assert archived.stderr == "memory: `memory idea restore retry-page` brings it back\n"
-    sandbox.memory("idea", "restore", "retry-page")
-    deleted = sandbox.run("idea", "delete", "retry-page")
-    assert deleted.stderr == "memory: `memory idea restore retry-page` brings it back within 30 days\n"
-
-
 def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbox) -> None:
     sandbox.memory("idea", "So, a parser?", "So, a parser? No. A regex will do.")
     listed = (sandbox.vault.parent / "Ideas.md").read_text("utf-8")

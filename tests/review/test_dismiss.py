@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -16,6 +15,7 @@ from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.dismissing import dismiss
 from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.services.marking import Marked
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.automemory import TOPIC_KIND
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
@@ -144,60 +144,52 @@ def test_missing_entry_is_told_in_one_line(ask: Bed, name: str, capsys: pytest.C
 # --- the commands ---
 
 
-def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, memory: Command) -> None:
     ask.remember(RULE)
     entry = ask.only("active")
-    assert main(["show", entry.slug]) == 0
-    facts, _, text = capsys.readouterr().out.partition("\n\n")
+    facts, _, text = memory("show", entry.slug).out.partition("\n\n")
     assert text == entry.body + "\n"
     told = dict(line.split(maxsplit=1) for line in facts.splitlines())
     assert told["path"] == entry.path
     assert (told["status"], told["sessions"], told["seen"]) == ("active", "s1", "once")
-    assert main(["show", entry.slug, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = memory.json("show", entry.slug)
     assert (found["path"], found["text"]) == (entry.path, entry.body)
     assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
 
 
-def test_dismiss_does_nothing_unasked(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dismiss_does_nothing_unasked(ask: Bed, memory: Command) -> None:
     tabs(ask)
     before = ask.files()
-    assert main(["dismiss", "tabs"]) == 2
-    assert f"--yes dismisses {TABS}" in capsys.readouterr().err
-    assert main(["dismiss", "tabs", "--json"]) == 2
+    assert f"--yes dismisses {TABS}" in memory("dismiss", "tabs", code=2).err
+    memory("dismiss", "tabs", "--json", code=2)
     assert ask.files() == before
 
 
-def test_dismiss_by_command_and_back(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dismiss_by_command_and_back(ask: Bed, memory: Command) -> None:
     tabs(ask)
     before = ask.files()
-    assert main(["dismiss", "tabs", "--yes"]) == 0
-    told = capsys.readouterr()
+    told = memory("dismiss", "tabs", "--yes")
     assert (told.out, told.err) == (f"dismissed: {TABS}\n", f"memory: `memory review --undo {TABS}` takes it back\n")
-    assert main(["dismiss", "tabs"]) == 0
-    assert capsys.readouterr().out == f"{TABS} is dismissed already\n"
-    assert main(["dismiss", "tabs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"path": TABS, "status": "dismissed", "changed": False}
-    assert main(["review", "--undo"]) == 0
+    assert memory("dismiss", "tabs").out == f"{TABS} is dismissed already\n"
+    assert memory.json("dismiss", "tabs") == {"path": TABS, "status": "dismissed", "changed": False}
+    memory("review", "--undo")
     assert ask.files() == before
 
 
-def test_dismissal_is_undone_by_name_after_later_decisions(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dismissal_is_undone_by_name_after_later_decisions(ask: Bed, memory: Command) -> None:
     other = tabs(ask, "personal-projects/shop/preferences/tabs.md", project="shop")
     tabs(ask)
     before = ask.files()
-    assert main(["dismiss", TABS, "--yes"]) == 0
-    assert main(["dismiss", other, "--yes"]) == 0
-    assert main(["review", "--undo", ""]) == 2
+    memory("dismiss", TABS, "--yes")
+    memory("dismiss", other, "--yes")
+    memory("review", "--undo", "", code=2)
     assert main(["review", "--undo", "tabs"]) == 2, "of two that are called so the user says which"
-    assert main(["review", "--undo", TABS]) == 0
-    assert capsys.readouterr().out.endswith("took back: dismissed: tabs\n")
+    assert memory("review", "--undo", TABS).out.endswith("took back: dismissed: tabs\n")
     assert {path for path, text in ask.files().items() if text != before[path]} == {other}
-    assert main(["review", "--undo", TABS]) == 1
-    assert capsys.readouterr().err == f"memory: no decision on {TABS} is remembered: nothing was taken back\n"
+    again = memory("review", "--undo", TABS, code=1)
+    assert again.err == f"memory: no decision on {TABS} is remembered: nothing was taken back\n"
     ask.edit(other, "four", "two")
-    assert main(["review", "--undo", other]) == 1
-    assert "was changed after the decision" in capsys.readouterr().err
+    assert "was changed after the decision" in memory("review", "--undo", other, code=1).err
 
 
 @pytest.mark.parametrize("name", ["tabs", "tabs.md", TABS, "Tabs or spaces"])

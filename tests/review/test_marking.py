@@ -12,6 +12,7 @@ from memoryvault.hooks.install import actions_installed, install, settings_file_
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.marking import Marked, mark_always, mark_guard
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
@@ -92,15 +93,13 @@ def test_the_users_mark_stays_on_a_rule_whose_text_is_replaced(bed: Bed) -> None
     assert bed.store.read(done.path).guard == "deny"
 
 
-def test_the_commands(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(ask: Bed, memory: Command) -> None:
     tabs(ask)
-    assert main(["always", "tabs"]) == 0
-    assert capsys.readouterr().out == f"given to every session: {TABS}\n"
-    assert main(["always", "tabs"]) == 0
-    assert "already" in capsys.readouterr().out
-    assert main(["always", "--off", "tabs"]) == 0
+    assert memory("always", "tabs").out == f"given to every session: {TABS}\n"
+    assert "already" in memory("always", "tabs").out
+    memory("always", "--off", "tabs")
     assert not ask.store.read(TABS).always_load
-    assert main(["save", "preferences", "short", "--always", "--body", "Keep answers short."]) == 0
+    memory("save", "preferences", "short", "--always", "--body", "Keep answers short.")
     assert ask.store.read("personal-private/_always-load/short.md").always_load
 
 
@@ -129,34 +128,27 @@ def wired(bed: Bed) -> None:
     install(bed.settings)
 
 
-def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, memory: Command) -> None:
     tabs(ask)
-    assert main(["always"]) == 0
-    assert "no entry is given to every session" in capsys.readouterr().out
-    assert main(["always", "tabs"]) == 0
-    capsys.readouterr()
-    assert main(["always"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].strip() == TABS
-    assert main(["always", "--off"]) == 2
+    assert "no entry is given to every session" in memory("always").out
+    memory("always", "tabs")
+    assert memory("always").out.splitlines()[1].strip() == TABS
+    memory("always", "--off", code=2)
     (ask.store.vault / "personal-private" / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
-    assert main(["always"]) == 0
-    assert "personal-private/huge.md" in capsys.readouterr().err
+    assert "personal-private/huge.md" in memory("always").err
 
 
 def test_an_agent_may_look_at_what_every_session_is_given(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     tabs(ask)
-    assert main(["always", "tabs"]) == 0
+    memory("always", "tabs")
     before = ask.files()
     monkeypatch.setenv("CLAUDECODE", "1")
-    assert main(["always"]) == 0
-    assert TABS in capsys.readouterr().out
-    assert main(["always", "--off"]) == 2
-    capsys.readouterr()
+    assert TABS in memory("always").out
+    memory("always", "--off", code=2)
     for words in (["--off", "tabs"], ["no NAME"]):
-        assert main(["always", *words]) == 2
-        assert "(an agent may run it with no NAME)" in capsys.readouterr().err
+        assert "(an agent may run it with no NAME)" in memory("always", *words, code=2).err
     assert ask.files() == before
 
 
@@ -175,64 +167,57 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
 
 
 def test_a_guard_is_set_by_its_command_and_the_hooks_are_offered_once(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
     wired(ask)
     asked = answers(monkeypatch, "n")
-    assert main(["guard", "push", "remind"]) == 0
+    memory("guard", "push", "remind")
     assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
     assert len(asked) == 1
     assert not actions_installed(ask.settings)
-    assert main(["guard", "push", "deny"]) == 0
+    assert "memory guard --on" in memory("guard", "push", "deny").err
     assert len(asked) == 1
-    assert "memory guard --on" in capsys.readouterr().err
-    assert main(["guard"]) == 0
-    assert "1 (1 deny)" in capsys.readouterr().out
+    assert "1 (1 deny)" in memory("guard").out
 
 
-def test_agreeing_wires_them_and_off_takes_them_out(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_agreeing_wires_them_and_off_takes_them_out(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
     wired(ask)
     before = settings_file_of(ask.settings).read_bytes()
     answers(monkeypatch, "y")
-    assert main(["guard", "push", "ask"]) == 0
+    memory("guard", "push", "ask")
     assert actions_installed(ask.settings)
-    assert main(["guard", "--off"]) == 0
+    memory("guard", "--off")
     assert settings_file_of(ask.settings).read_bytes() == before
-    assert main(["guard", "--on"]) == 0
+    memory("guard", "--on")
     assert actions_installed(ask.settings)
 
 
 def test_the_first_approved_rule_that_speaks_of_a_call_asks(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
     wired(ask)
     monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     asked = answers(monkeypatch, "y")
     monkeypatch.setattr(review, "read_key", lambda _: "m")
-    assert main(["review"]) == 0
+    memory("review")
     assert len(asked) == 1
     assert "60 to 80 ms" in asked[0]
     assert actions_installed(ask.settings)
     assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
 
 
-def test_a_rule_that_names_nothing_to_look_for_is_told(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_that_names_nothing_to_look_for_is_told(ask: Bed, memory: Command) -> None:
     ask.note("personal-private/preferences/kind.md", "Be kind.", kind="preferences")
-    assert main(["guard", "kind", "deny"]) == 0
-    assert "triggers:" in capsys.readouterr().err
+    assert "triggers:" in memory("guard", "kind", "deny").err
 
 
 @pytest.mark.parametrize(
     "words", [["guard", "tabs", "deny"], ["guard", "tabs", "off"], ["guard", "--on"], ["guard", "--off"]]
 )
-def test_an_agent_neither_guards_nor_wires(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
-) -> None:
+def test_an_agent_neither_guards_nor_wires(ask: Bed, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
     tabs(ask, guard="ask")
     before = ask.files()
     monkeypatch.setenv("CLAUDECODE", "1")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.cli import review
-from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.dismissing import dismiss
+from memoryvault.tests.support.command import Command
 
 from .support import RULE, Bed, said
 
@@ -75,7 +75,7 @@ def test_a_third_value_takes_the_place_of_the_second_once_that_has_taken_the_pla
 
 
 def test_the_review_shows_what_would_be_replaced_by_now(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     bed.remember(said(MONDAYS, "a"))
     bed.remember(said(MONDAYS, "b", TUESDAYS))
@@ -85,8 +85,7 @@ def test_the_review_shows_what_would_be_replaced_by_now(
     bed.enter(monkeypatch)
     monkeypatch.setattr(review, "read_key", lambda prompt: "q")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    assert main(["review"]) == 0
-    told = capsys.readouterr().out
+    told = memory("review").out
     assert "It would replace [[personal-private/preferences/always-deploy-on-mondays]]" in told
     assert f"    Approving it archives “{TUESDAYS}” ({bed.only('active').path})\n" in told
 

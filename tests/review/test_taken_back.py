@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.runtime.errors import EntryInvalid
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.remembering import preview
 from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, Tombstones, evidence_of, text_with
 from memoryvault.services.undoing import Selector
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.vault.entry import Source
 
@@ -246,13 +246,10 @@ def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
 
 
 def test_the_command_says_that_it_is_not_written_again_and_where_that_stands(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     bed.enter(monkeypatch)
     bed.remember(said(RULE, "a"))
-    assert main(["undo", "--dry-run"]) == 0
-    assert NOTE not in capsys.readouterr().err
-    assert main(["undo", "--yes"]) == 0
-    assert NOTE in capsys.readouterr().err
-    assert main(["undo", "--yes"]) == 0
-    assert NOTE not in capsys.readouterr().err
+    assert NOTE not in memory("undo", "--dry-run").err
+    assert NOTE in memory("undo", "--yes").err
+    assert NOTE not in memory("undo", "--yes").err

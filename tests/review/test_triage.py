@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.pipelines.likeness import is_same, wording_of
-from memoryvault.pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
+from memoryvault.pipelines.triage import Expire, InboxItem, Promote, TriageLimits, TriageStep, triage
 from memoryvault.services import triaging
 from memoryvault.services.triaging import TriageOutcome, run_triage
 
@@ -27,11 +27,6 @@ def steps(*items: InboxItem, **limits: int) -> list[TriageStep]:
         return is_same(wording_of(one.statement), wording_of(other.statement), None)
 
     return triage(items, same, TODAY, TriageLimits(**limits))
-
-
-def test_two_that_say_the_same_are_merged() -> None:
-    assert steps(item("a", FOX + "."), item("b", FOX + "!")) == [Merge(("a", "b"))]
-    assert steps(item("a", FOX), item("z", "A completely unrelated statement about spreadsheets.")) == []
 
 
 def test_three_that_say_the_same_are_promoted_together() -> None:

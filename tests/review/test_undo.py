@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import UsageError
 from memoryvault.services.journal import Change
 from memoryvault.services.tombstones import Tombstones
 from memoryvault.services.undoing import Selector, UndoPlan, Why
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import Marker, create_marker
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -197,35 +197,28 @@ def test_decided_note_is_not_undone(bed: Bed) -> None:
         assert bed.files() == before
 
 
-def test_missing_note_does_not_count_as_kept(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_note_does_not_count_as_kept(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     bed.enter(monkeypatch)
     bed.remember(CHOICE)
     moved = bed.only("pending").path
     bed.reviewer.decide(moved, Approve(), run="r")
-    assert main(["undo", "--dry-run"]) == 0
-    shown = capsys.readouterr()
+    shown = memory("undo", "--dry-run")
     assert shown.out.splitlines()[1:] == [f"gone: {moved}", f"    {Why.GONE}"]
     assert "stay" not in shown.err
 
 
-def test_before_the_question_a_long_list_is_cut(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_before_the_question_a_long_list_is_cut(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     bed.enter(monkeypatch)
     bed.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
     monkeypatch.setattr("memoryvault.cli.undo.MOST_LISTED", 1)
     monkeypatch.setattr("memoryvault.cli.undo.is_agreed", lambda question: False)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    assert main(["undo"]) == 1
-    assert capsys.readouterr().out.splitlines()[2:] == ["and 1 more note; --dry-run lists all"]
-    assert main(["undo", "--dry-run"]) == 0
-    assert "more note" not in capsys.readouterr().out
+    assert memory("undo", code=1).out.splitlines()[2:] == ["and 1 more note; --dry-run lists all"]
+    assert "more note" not in memory("undo", "--dry-run").out
 
 
 def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     bed.enter(monkeypatch)
     bed.remember(said(RULE, "a", OTHER))
@@ -235,8 +228,7 @@ def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
     bed.remember(said(CHOICE, "c", "No, use tabs instead of spaces"))
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
     decided = "use-tabs-instead-of-spaces"
-    assert main(["undo", "--last", "--dry-run"]) == 0
-    shown = capsys.readouterr()
+    shown = memory("undo", "--last", "--dry-run")
     assert shown.out.startswith("written by an earlier run, a reflection, 20")
     assert "memory: a reflection, 20" in shown.err
     assert "is left: all that was written was decided on, moved or changed since\n" in shown.err
@@ -312,26 +304,24 @@ def test_a_session_is_found_by_its_beginning_without_a_journal(bed: Bed) -> None
 
 
 def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     bed.enter(monkeypatch)
     bed.remember(said(RULE, SESSION))
     markers = bed.settings.state.markers
     create_marker(markers, Marker("quiet-one", "2026-01-01T00:00:00Z", "startup", "/t.jsonl", "/x", "claude", 0))
     for _ in range(2):
-        assert main(["undo", "--session", SESSION, "--yes"]) == 0
+        memory("undo", "--session", SESSION, "--yes")
     for known in (SESSION[:8], "quiet-one"):
-        assert main(["undo", "--session", known, "--yes"]) == 0
-        assert "there is nothing to take back" in capsys.readouterr().out
+        assert "there is nothing to take back" in memory("undo", "--session", known, "--yes").out
     for options in ([], ["--dry-run"], ["--json"]):
-        assert main(["undo", "--session", "zzzzzzz", *options]) == 1
-        said_of_it = capsys.readouterr()
+        said_of_it = memory("undo", "--session", "zzzzzzz", *options, code=1)
         assert said_of_it.out == ""
         assert said_of_it.err == "memory: there is no session 'zzzzzzz': is that its id?\n"
 
 
 def test_plan_that_was_shown_is_carried_out_despite_later_writes(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     bed.enter(monkeypatch)
     bed.remember(said(RULE, "shown"))
@@ -342,8 +332,7 @@ def test_plan_that_was_shown_is_carried_out_despite_later_writes(
 
     monkeypatch.setattr("memoryvault.cli.terminal._read_beside", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    assert main(["undo"]) == 0
-    shown, done = (line for line in capsys.readouterr().out.splitlines() if line.startswith("written by"))
+    shown, done = (line for line in memory("undo").out.splitlines() if line.startswith("written by"))
     assert shown == done
     assert [entry.sources[0].session for entry in bed.entries()] == ["since"]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.runtime.errors import UsageError
 from memoryvault.services.migrating import MigratedFile, Migration
 from memoryvault.services.undoing import Selector
@@ -55,14 +54,6 @@ def test_the_notes_own_lines_stay_byte_for_byte(bed: Bed, old: Path) -> None:
     assert "created: 2025-01-02\n" in text
     assert text.endswith("---\n\n# Terraform\n\nBody.\n")
     assert (old / "domains" / "Terraform.md").read_text() == TERRAFORM
-
-
-def test_a_dry_run_writes_nothing(bed: Bed, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bed.enter(monkeypatch)
-    assert main(["import", "migrate", "contextvault", str(old), "--dry-run"]) == 0
-    assert bed.files() == {}
-    assert main(["import", "migrate", "contextvault", str(old)]) == 0
-    assert len(bed.files()) == len(PLACES)
 
 
 def test_a_second_run_takes_only_what_has_come_since(bed: Bed, old: Path) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
@@ -20,6 +19,7 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.topics import Topics
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.command import Command, Said
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from ..review.support import Bed
@@ -228,34 +228,28 @@ def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed
     assert files(bed) == ["deploy.md"]
 
 
-def test_the_command_from_end_to_end(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     bed.enter(monkeypatch)
 
-    def memory(*arguments: str) -> tuple[int, str]:
-        code = main(["vault", "topics", *arguments, "--project", "shop"])
-        return code, capsys.readouterr().out
+    def topics(*words: str, project: str = "shop", code: int = 0) -> Said:
+        return memory("vault", "topics", *words, "--project", project, code=code)
 
-    assert memory("list") == (0, "shop has no topics\n")
-    for name in ("My Shop", "con"):
-        assert main(["vault", "topics", "list", "--project", name]) == 0, "a name that is given as in any other command"
-    assert capsys.readouterr().out == "my-shop has no topics\ncon-it has no topics\n"
+    for name, slug in (("shop", "shop"), ("My Shop", "my-shop"), ("con", "con-it")):
+        assert topics("list", project=name).out == f"{slug} has no topics\n", "a name is given as in any other command"
     write_it = ("write", "deploy", "--type", "project", "--description", "Deploying", "--body", "Tag. See [[b]].")
-    assert memory(*write_it)[1].strip() == str(bed.vault / FOLDER / "deploy.md")
-    topic = json.loads(memory("read", "deploy", "--json")[1])
+    assert topics(*write_it).out.strip() == str(bed.vault / FOLDER / "deploy.md")
+    topic = json.loads(topics("read", "deploy", "--json").out)
     assert topic["links"] == {"b": False}
-    assert main(["vault", "topics", "write", "deploy", "--body", "x", "--project", "shop"]) == 1
-    assert "use `replace`" in capsys.readouterr().err
-    assert memory("write", "deploy", "--replace", topic["hash"], "--body", "Push.")[0] == 0
-    assert "Push." in memory("read", "deploy")[1]
-    assert memory("lint") == (0, "the notes of shop are in order\n")
+    assert "use `replace`" in topics("write", "deploy", "--body", "x", code=1).err
+    topics("write", "deploy", "--replace", topic["hash"], "--body", "Push.")
+    assert "Push." in topics("read", "deploy").out
+    assert topics("lint").out == "the notes of shop are in order\n"
     (bed.vault / FOLDER / "MEMORY.md").write_text("")
-    assert memory("lint")[0] == 1
-    assert memory("rebuild-index")[0] == 0
-    assert memory("rm", "deploy")[0] == 0
-    assert main(["vault", "topics", "read"]) == 2
-    assert main(["vault", "topics", "read", "deploy", "--project", "shop"]) == 1
+    topics("lint", code=1)
+    topics("rebuild-index")
+    topics("rm", "deploy")
+    memory("vault", "topics", "read", code=2)
+    topics("read", "deploy", code=1)
 
 
 @pytest.mark.slow
