@@ -15,11 +15,10 @@ from ..vault.render import estimate_tokens, select_hits
 from ..vault.store import VaultStore
 from .client import RECALL_SECONDS, RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
-from .filters import named_values, parse_filter
+from .filters import named_values, parse_filter, require_known
 from .on_demand import is_uninstalled, may_start
 from .receipts import append_receipt, receipt
 from .scope import ON_DEMAND
-from .statuses import require_known
 
 DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-model": "by keywords only: no embedding model",

@@ -12,7 +12,6 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from .source_item import MAX_LISTED, SourceItem, source_item
 
-API = "https://api.github.com"
 SEARCH_PAGE = 100
 _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")

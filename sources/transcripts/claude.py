@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
-from .calls import REMEMBERED_CALLS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
-from .reader import TranscriptReader
+from .reader import REMEMBERED_CALLS, TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges, was_asked
 

@@ -21,10 +21,9 @@ from urllib.parse import quote
 
 from ...vault.turn import Origin, Role, Turn
 from ...vault.typed_text import OWN_COMMANDS
-from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import IN_DATABASE, TranscriptStatus
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
-from .reader import TranscriptReader
+from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
 from .whose_words import entered_text, is_offered, offered_in, pasted_ranges
 
 DATABASE = "opencode.db"
