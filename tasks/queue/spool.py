@@ -69,7 +69,8 @@ class Spool:
                         continue
                     except OSError as error:
                         log.warning("can't read %s: %s", path, error)
-                        _set_aside(path)
+                        with contextlib.suppress(OSError):
+                            path.rename(path.with_suffix(".unreadable"))
                         continue
                     try:
                         job = _parse(text)
@@ -96,11 +97,6 @@ def _read(path: Path) -> str:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     with open(fd, "rb") as file:
         return file.read(MAX_FILE_BYTES).decode(errors="replace")
-
-
-def _set_aside(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.rename(path.with_suffix(".unreadable"))
 
 
 def _written_at(name: str) -> tuple[int, str]:
