@@ -120,7 +120,7 @@ def tree_items(body: bytes, url: str) -> list[SourceItem]:
     tree = _object(body).get("tree")
     if not isinstance(tree, list):
         raise AnswerInvalid("a tree without paths")
-    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    segments = _segments(url)
     branch = segments[3] if len(segments) >= 4 else "HEAD"
     below = unquote("/".join([*segments[4:], ""]))
     found = []

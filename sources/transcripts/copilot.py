@@ -74,10 +74,3 @@ class CopilotReader(TranscriptReader):
         text = as_text(as_object(data.get("result")).get("content")) or as_text(error.get("message"))
         rejected = error.get("code") in ("rejected", "denied")
         return self._tool_result(record, call, text, failed=data.get("success") is False, rejected=rejected)
-
-
-def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions under `~/.copilot/session-state`, in order of name."""
-    for path in sorted(root.glob("*/events.jsonl")):
-        if path.is_file():
-            yield path

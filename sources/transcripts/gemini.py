@@ -138,13 +138,6 @@ class GeminiReader(TranscriptReader):
         return len(self._done) == known
 
 
-def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions under `~/.gemini/tmp`, in order of name; sub-agents' sessions lie in other folders."""
-    for path in sorted(root.glob("*/chats/session-*.jsonl")):
-        if path.is_file():
-            yield path
-
-
 def _parts(content: object) -> Iterator[str]:
     """Yield the texts of a content: a string, or parts."""
     for part in content if isinstance(content, list) else [content]:

@@ -58,7 +58,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         # May ask a model: reading takes at most 150 s, asking 280 s.
         KindPolicy("reflect.session", 480, concurrency=2, priority=10, in_child=True,
                    required={"session": "session"}),
-        KindPolicy("review.apply", 60, priority=10, optional={"path": "text", "decision": "text"}),
+        KindPolicy("review.apply", 60, priority=10),
         KindPolicy("embed.drain", 600, priority=8),
         KindPolicy("index.reconcile", 300, priority=5, optional={"paths": "paths", "full": "flag"}),
         # Sweeps.

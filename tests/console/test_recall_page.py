@@ -74,17 +74,6 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
     assert "1 entry that the session was given before was not considered." in text
 
 
-def test_a_hit_is_marked_and_the_last_word_counts(bed: Bed, front: Front) -> None:
-    at = leave(bed, "personal-private/login.md")
-    fields = {"session": SESSION, "at": at, "path": "personal-private/login.md"}
-    done = front.post("recall/mark", None, **fields, useful="yes")
-    assert said(done) == "personal-private/login.md is marked as useful"
-    assert 'value="yes" class="small" aria-pressed="true"' in done.text
-    front.post("recall/mark", None, **fields, useful="no")
-    marks = read_marks(Path(bed.settings.state.log) / "marks.jsonl")
-    assert [mark["useful"] for mark in marks] == [True, False]
-
-
 def test_a_mark_on_what_is_not_on_record_is_refused(bed: Bed, front: Front) -> None:
     at = leave(bed, "personal-private/login.md")
     fields = {"session": SESSION, "useful": "yes"}

@@ -233,14 +233,6 @@ def test_an_empty_queue_says_so(front: Front) -> None:
     assert "Nothing waits for your decision" in visible(front.get("review"))
 
 
-def test_a_habit_is_approved_for_every_session_and_a_ban_as_a_guard(bed: Bed, front: Front) -> None:
-    habit = front.decide(proposal(bed, "short", "Keep answers short."), "always")
-    assert habit.status_code == 200
-    assert bed.store.read("personal-private/preferences/short.md").always_load
-    front.decide(proposal(bed, "main", "Never push to main."), "remind")
-    assert bed.store.read("personal-private/preferences/main.md").guard == "remind"
-
-
 def test_the_first_rule_about_tool_calls_offers_the_hooks_once(bed: Bed, front: Front) -> None:
     install(bed.settings)
     first = said(front.decide(proposal(bed, "main", "Never push to main."), "approve"))

@@ -6,10 +6,8 @@ import json
 import os
 import signal
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -24,6 +22,8 @@ from memoryvault.tasks.queue.schema import is_readable_anew
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
 from memoryvault.vault.marker import Marker, create_marker, note_end
+
+from .test_worker import nothing, serving
 
 pytestmark = pytest.mark.slow
 
@@ -172,20 +172,9 @@ def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
     note_end(state.markers, session)
 
 
-@contextmanager
-def running(state: StatePaths) -> Iterator[Worker]:
+def running(state: StatePaths) -> AbstractContextManager[Worker]:
     """A worker that serves in a thread."""
-    context = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
-    worker = Worker(context, {"effect": lambda job: None})
-    thread = threading.Thread(target=worker.run_forever)
-    thread.start()
-    try:
-        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
-        yield worker
-    finally:
-        worker.leave()
-        thread.join(timeout=60.0)
-        assert not thread.is_alive()
+    return serving(WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=()), {"effect": nothing})
 
 
 @pytest.mark.parametrize("accident", ["deleted", "damaged"])

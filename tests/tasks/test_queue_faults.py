@@ -20,7 +20,7 @@ from memoryvault.runtime.paths import describe_file_system
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger, NewJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
-from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
+from memoryvault.tests.tasks.support import only_job, policy, wait_until, worker_process
 
 pytestmark = pytest.mark.slow
 
@@ -113,20 +113,6 @@ def test_thousands_of_queued_jobs_at_start_are_all_run(state: StatePaths, concur
     report = Worker(context, {"effect": lambda job: ran.append(job.id)}).run_until_idle(120.0)
     assert (report.done, report.timed_out) == (4000, False)
     assert sorted(ran) == list(range(1, 4001))
-
-
-def test_a_job_of_a_kind_and_with_arguments_of_another_version_is_kept_as_dead(
-    state: StatePaths, ledger: Ledger
-) -> None:
-    with ledger.transaction() as conn:
-        for kind, args in (("telepathy", "{}"), ("effect", "not json"), ("effect", '{"sesion": "typo"}')):
-            conn.execute("INSERT INTO job (kind, args, run_at, created_at) VALUES (?, ?, 1.0, 1.0)", (kind, args))
-    assert run_worker(state)[0] == 0
-    assert [(job.state, job.error) for job in reversed(ledger.list_jobs())] == [
-        ("dead", "this version has no job kind 'telepathy'"),
-        ("dead", "arguments are not JSON: Expecting value: line 1 column 1 (char 0)"),
-        ("dead", "effect: unknown argument 'sesion'"),
-    ]
 
 
 @pytest.mark.slow

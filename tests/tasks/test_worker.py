@@ -307,21 +307,6 @@ def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
     assert job.history[0]["outcome"] == "released"
 
 
-def test_worker_drains_running_jobs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
-    started = threading.Event()
-
-    def handler(job: RunningJob) -> None:
-        started.set()
-        time.sleep(0.5)
-
-    with serving(context(state), {"single": handler}) as worker:
-        first, second = ledger.enqueue("single"), ledger.enqueue("single")
-        assert started.wait(30)
-        worker.leave()
-    assert ledger.get(first).state == "done"
-    assert ledger.get(second).state == "queued"
-
-
 def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> None:
     worker = Worker(context(state), {"effect": nothing})
     thread = threading.Thread(target=worker.run_forever)
