@@ -326,8 +326,7 @@ class ClaudeReader(TranscriptReader):
         output = _joined(block.get("content"))
         is_error = block.get("is_error") is True
         denial = record.get("toolDenialKind")
-        refused = is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES)))
-        if refused:
+        if is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES))):
             # Without the host's own field, a server may have written the same sentence.
             confirmed = denial == USER_REJECTED and is_alone
             said = _REFUSED.match(output)
@@ -343,7 +342,7 @@ class ClaudeReader(TranscriptReader):
             confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
-        yield self._tool_result(record, event, output, failed=is_error, rejected=refused)
+        yield self._tool_result(record, event, output, failed=is_error)
 
     def _answers(
         self, record: dict[str, Any], result: dict[str, Any], offered: frozenset[str], *, confirmed: bool

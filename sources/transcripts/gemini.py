@@ -128,9 +128,8 @@ class GeminiReader(TranscriptReader):
         failed = False
         if event.command:
             output, failed = read_shell_output(output)
-        rejected = call.get("status") == "cancelled"
-        failed = failed or rejected or call.get("status") == "error"
-        yield self._tool_result(record, event, output, failed=failed, rejected=rejected)
+        failed = failed or call.get("status") in ("cancelled", "error")
+        yield self._tool_result(record, event, output, failed=failed)
 
     def _is_done(self, name: str) -> bool:
         known = len(self._done)

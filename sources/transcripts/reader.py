@@ -217,11 +217,9 @@ class TranscriptReader(ABC):
         self._calls[call] = event
         return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), event)
 
-    def _tool_result(
-        self, record: dict[str, Any], call: ToolEvent, output: str, *, failed: bool, rejected: bool = False
-    ) -> Turn:
+    def _tool_result(self, record: dict[str, Any], call: ToolEvent, output: str, *, failed: bool) -> Turn:
         """Make the turn of a tool's result."""
-        event = call._replace(is_error=failed, rejected=rejected)
+        event = call._replace(is_error=failed)
         return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(shorten(output, TOOL_TEXT_CHARS)), event)
 
     def _name_of(self, record: dict[str, Any]) -> str:

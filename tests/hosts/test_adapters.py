@@ -22,6 +22,7 @@ from .payloads import (
     codex,
     copilot,
     copilot_camel,
+    gemini,
     marker_of,
     places,
     spooled,
@@ -203,12 +204,13 @@ def test_antigravity_gets_its_object_also_when_nothing_came_on_standard_input(sa
         assert hook.stdout.read() == b"{}\n"
 
 
-@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity", "gemini"])
 def test_a_transcript_outside_of_the_hosts_own_folder_is_refused(sandbox: Sandbox, host: str) -> None:
     payload: dict[str, Any] = {
         "codex": codex(sandbox, "Stop", transcript_path="/etc/passwd"),
         "copilot": copilot(sandbox, "Stop", transcript_path=str(sandbox.transcript)),
         "antigravity": antigravity(sandbox, fullyIdle=True, transcriptPath=str(sandbox.transcript)),
+        "gemini": gemini(sandbox, "AfterAgent", transcript_path=str(sandbox.home / ".gemini" / "settings.json")),
     }[host]
     done = sandbox.run("Stop", payload, "--host", host)
     assert done.returncode == 0

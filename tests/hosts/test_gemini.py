@@ -129,13 +129,6 @@ def test_a_question_is_what_was_typed(sandbox: Sandbox, recall_requests: list[An
     assert recall_requests[-1]["text"] == "when do we ship?"
 
 
-def test_a_transcript_outside_of_its_own_folder_is_refused(sandbox: Sandbox) -> None:
-    payload = gemini(sandbox, "AfterAgent", transcript_path=str(sandbox.home / ".gemini" / "settings.json"))
-    done = sandbox.run("AfterAgent", payload, "--host", "gemini")
-    assert "transcript refused" in done.stderr
-    assert spooled(sandbox) == 0
-
-
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"session_id": 7, "tool_response": []}'])
 @pytest.mark.parametrize("event", ["SessionStart", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool"])
 def test_bad_input_fails_no_turn(sandbox: Sandbox, event: str, raw: bytes) -> None:
