@@ -27,8 +27,7 @@ from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import LASTING, Message, MessageReading, Reader
 from ..services.reading import NAME, blended
-from ..sources.transcripts.apart import apart_ranges
-from ..sources.transcripts.whose_words import own_text, pasted_ranges
+from ..sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn
 
 DRAWS = 1000

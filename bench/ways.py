@@ -21,8 +21,7 @@ from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import Message, Reader
 from ..pipelines.reading.sentences import sentences
 from ..pipelines.reading.surroundings import is_own
-from ..sources.transcripts.apart import apart_ranges
-from ..sources.transcripts.whose_words import own_text, pasted_ranges
+from ..sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn, blanked
 from .reflection import InProcess
 

@@ -28,7 +28,7 @@ from ..hooks.install import (
     switched_off,
 )
 from ..hooks.wiring import WIRINGS, is_wired, wired_events
-from ..index.on_demand import may_start
+from ..runtime.background import may_start
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import EntryNotFound, MemoryVaultError
 from ..runtime.settings import Settings

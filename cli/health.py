@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ..console.times import size, when_iso
 from ..hooks.wiring import is_wired
-from ..index.on_demand import what_starts_a_worker
+from ..runtime.background import what_starts_a_worker
 from ..runtime.settings import Settings
 from ..services.costs import costs_by_week
 from ..services.health_report import HealthReport, IndexFigures, health_report

@@ -31,9 +31,8 @@ from ..index.client import ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, model_name
 from ..index.model_download import endpoint_of
 from ..index.models import is_installed, lacks_only_weights, why_not_loaded
-from ..index.on_demand import allow_starts
 from ..pipelines.discovery import DEFAULT_SOURCES
-from ..runtime.background import CannotStart
+from ..runtime.background import CannotStart, allow_starts
 from ..runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..runtime.paths import ensure_state
 from ..runtime.settings import Settings, compile_snapshot, load_settings

@@ -9,8 +9,7 @@ from datetime import date
 from typing import Any
 
 from ..hooks.wiring import is_wired
-from ..index.filters import And, Equals, Filter, matches, since
-from ..index.statuses import require_known
+from ..index.filters import And, Equals, Filter, matches, require_known, since
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..index.on_demand import allow_starts
+from ..runtime.background import allow_starts
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.process_lock import lock_holder
 from ..tasks.queue.units import service_manager

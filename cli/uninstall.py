@@ -11,7 +11,7 @@ from typing import Any
 from ..hooks.install import UninstallOutcome, plugin_installed, settings_file_of, uninstall
 from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
-from ..index.on_demand import forbid_starts
+from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
 from ..runtime.settings import PartialSettings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager

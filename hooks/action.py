@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..runtime.layout import ACTIONS, FAILURES
 from .action_match import match_call
-from .payload import parse_object, quote
+from .payload import format_context, parse_object, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,11 +138,6 @@ def _read_compiled(path: str) -> tuple[dict[str, Any], list[bytes]]:
     except OSError:
         return {}, []
     return parse_object(lines[0]) or {}, lines
-
-
-def format_context(event: str, text: str) -> str:
-    """Return the host's JSON for text alone: it reaches the model with the call's result."""
-    return f'{{"hookSpecificOutput":{{"hookEventName":"{event}","additionalContext":{quote(text)}}}}}\n'
 
 
 def _said_on(rule: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..runtime.layout import resolve_within
 from .claude import extract_question as extract_question
 from .claude import read_call as _read_call
-from .payload import quote, text_of
+from .payload import format_context, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,4 @@ def resolve_transcript(call: HookCall, folders: dict[str, str]) -> str | None:
 
 def format_answer(event: str, text: str) -> str:
     """Format `text` as the JSON object from which the host takes context."""
-    if not text:
-        return ""
-    return f'{{"hookSpecificOutput":{{"hookEventName":{quote(event)},"additionalContext":{quote(text)}}}}}\n'
+    return format_context(event, text) if text else ""

@@ -72,3 +72,8 @@ def text_of(payload: dict[str, Any], key: str) -> str:
     """Return the string under `key`; '' when it is absent or of another type."""
     value = payload.get(key)
     return value if isinstance(value, str) else ""
+
+
+def format_context(event: str, text: str) -> str:
+    """Format the JSON by which Claude Code and Codex put `text` before the model."""
+    return f'{{"hookSpecificOutput":{{"hookEventName":{quote(event)},"additionalContext":{quote(text)}}}}}\n'

@@ -34,17 +34,16 @@ from .install import (
     UninstallOutcome,
     add_entries,
     argv_of,
+    claude_is_wired,
     entries_of,
     events_of,
     events_with_ours,
     file_of,
     install_entries,
-    installed_events,
     is_ours,
     is_outdated,
     launcher_in,
     lines_by_hand,
-    plugin_installed,
     precompile,
     read_settings,
     uninstall_entries,
@@ -227,11 +226,7 @@ def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | N
 def is_wired(settings: Settings) -> bool:
     """Whether any agent runs our hooks; True also if an agent's file cannot be read."""
     try:
-        return (
-            bool(installed_events(settings))
-            or plugin_installed(settings)
-            or any(wired_events(host, settings) for host in WIRINGS)
-        )
+        return claude_is_wired(settings) or any(wired_events(host, settings) for host in WIRINGS)
     except SettingsError:
         return True
 

@@ -20,7 +20,7 @@ from ..runtime.layout import INBOX
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import COST_KIND
 from ..vault.entry import SKILL_KIND
-from . import active_sql, database
+from . import database, schema
 from .ranking import EntryFacts
 from .scope import Scope
 
@@ -217,19 +217,17 @@ class CatalogReader:
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def set_aside(self) -> dict[str, str]:
-        """See `active_sql.select_set_aside`."""
-        return active_sql.select_set_aside(self._connection)
+        """See `schema.select_set_aside`."""
+        return schema.select_set_aside(self._connection)
 
     def always_load_paths(self) -> list[str]:
         """Return the paths of always-load entries in use, of every project and of none."""
-        sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {active_sql.IN_USE} ORDER BY m.path"
+        sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {schema.IN_USE} ORDER BY m.path"
         return [row[0] for row in self._connection.execute(sql)]
 
     def stamps_in_use(self) -> dict[str, tuple[int, int]]:
         """Return the state of the file of every entry in use, as `file_stamps`."""
-        rows = self._connection.execute(
-            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {active_sql.IN_USE}"
-        )
+        rows = self._connection.execute(f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {schema.IN_USE}")
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def stamps_of_kinds(self, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
@@ -237,8 +235,8 @@ class CatalogReader:
         those in the inbox."""
         sql = (
             f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE m.kind IN {VALUES_OF_JSON} "
-            f"AND ({active_sql.IN_ENTRY_PLACE} AND {active_sql.STATUS} IN ('active', 'resolved')"
-            f" OR m.special = '{INBOX}' AND {active_sql.STATUS} = 'inbox')"
+            f"AND ({schema.IN_ENTRY_PLACE} AND {schema.STATUS} IN ('active', 'resolved')"
+            f" OR m.special = '{INBOX}' AND {schema.STATUS} = 'inbox')"
         )
         rows = self._connection.execute(sql, (json.dumps(list(kinds)),))
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
@@ -279,8 +277,8 @@ class CatalogReader:
 
 def _listable(scope: Scope, *, in_place: bool) -> tuple[str, list[str]]:
     condition, parameters = scope.sql()
-    where = f"{condition} AND {active_sql.HAS_CONTENT}"
-    return f"{where} AND {active_sql.IN_ENTRY_PLACE}" if in_place else where, parameters
+    where = f"{condition} AND {schema.HAS_CONTENT}"
+    return f"{where} AND {schema.IN_ENTRY_PLACE}" if in_place else where, parameters
 
 
 VALUES_OF_JSON = "(SELECT value FROM json_each(?))"

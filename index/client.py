@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import __version__
+from ..runtime.background import CannotStart, start_in_background
 from ..runtime.errors import MemoryVaultError, ModelUnavailable
 from ..runtime.settings import Settings
 from .drain import EmbeddedBatch
@@ -194,8 +195,6 @@ def _wait_until_gone(socket_path: str) -> None:
 
 
 def _start(settings: Settings, command: Sequence[str]) -> None:
-    from ..runtime.background import CannotStart, start_in_background
-
     try:
         start_in_background(settings, "serve", command)
     except CannotStart as error:

@@ -551,7 +551,7 @@ class RecallEngine:
             hit = self._current_hit(state, row, checks[row.rowid], chunk, scored)
             if hit is None:
                 state.reject(scored, row, FILE_GONE)
-            elif state.query.is_prompt and _repeats(hit, hits):
+            elif state.query.is_prompt and any(is_near_duplicate(hit.excerpt, other.excerpt) for other in hits):
                 state.reject(scored, row, SAYS_THE_SAME)
             else:
                 hits.append(hit)
@@ -635,10 +635,6 @@ def _make_hit(entry: EntryRow | Entry, session: str | None, chunk: StoredChunk, 
         surfaced_at=entry.surfaced_at,
         answers=round(scored.log_odds, 3) if scored else None,
     )
-
-
-def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
-    return any(is_near_duplicate(hit.excerpt, other.excerpt) for other in earlier)
 
 
 def _count_words(text: str, query: QueryAnalysis) -> int:

@@ -209,7 +209,8 @@ def _rows_with_id(path: Path) -> Iterator[tuple[str, str, str | None, dict[str, 
     """(line, id, group, row) of every line. Raises UsageError for an id that a group has twice."""
     first: dict[tuple[str | None, str], str] = {}
     for where, row in _rows(path):
-        id_, group = _text(row, "id", where), _optional(row, "group", where)
+        id_ = _text(row, "id", where)
+        group = None if row.get("group") is None else _text(row, "group", where)
         if (before := first.setdefault((group, id_), where)) is not where:
             raise UsageError(f"{where}: the id {id_!r} is there already ({before})")
         yield where, id_, group, row
@@ -241,10 +242,6 @@ def _text(row: Mapping[str, Any], name: str, where: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"{where}: {name} must be a string")
     return value
-
-
-def _optional(row: Mapping[str, Any], name: str, where: str) -> str | None:
-    return None if row.get(name) is None else _text(row, name, where)
 
 
 def _tags(row: Mapping[str, Any]) -> tuple[str, ...]:

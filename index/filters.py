@@ -17,14 +17,15 @@ from __future__ import annotations
 import calendar
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from ..runtime.errors import UsageError
-from ..vault.entry import ACTIVE
+from ..vault.entry import ACTIVE, STATUSES
 from ..vault.project import project_named
+from ..vault.store import VaultStore
 
 TEXT_COLUMNS: Mapping[str, str] = {
     "kind": "kind",
@@ -360,3 +361,14 @@ def _day_before(day: str) -> str:
 
 def _usage(what: str) -> UsageError:
     return UsageError(f"filter: {what}; {_HELP}")
+
+
+def require_known(statuses: Collection[str], store: VaultStore) -> None:
+    """Raise UsageError for a status, in lower case, that is neither one of STATUSES nor that of a note: it is a typing
+    error, and an empty result would hide it.
+
+    The notes are read only for a status that is not one of STATUSES. Raises VaultUnavailable.
+    """
+    unknown = set(statuses) - set(STATUSES)
+    if unknown and (unknown := unknown - {entry.status for entry in store.readable()}):
+        raise UsageError(f"there is no status {min(unknown)!r}; there are: {', '.join(STATUSES)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,9 +67,13 @@ def read(
     from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS, SENTENCE_HEADS, window_of
 
     tail = tokenizer.encode(before[-BEFORE_CHARS:], add_special_tokens=False).ids if before else []
+
+    def size(words: str) -> int:
+        return len(tokenizer.encode(words, add_special_tokens=False).ids)
+
     found: list[dict[str, list[float]]] = []
     tops = [-9.0, -9.0, -9.0]
-    for first, last in _windows(tokenizer, text, parts, MESSAGE_TOKENS)[:MOST_WINDOWS]:
+    for first, last in windows(text, parts, size, MESSAGE_TOKENS)[:MOST_WINDOWS]:
         start = parts[first][0]
         coded = tokenizer.encode(text[start : parts[last - 1][1]], add_special_tokens=False)
         spans = []
@@ -85,14 +89,17 @@ def read(
     return {"window": tops, "sentences": found}
 
 
-def _windows(tokenizer: Any, text: str, parts: Sequence[tuple[int, int]], limit: int) -> list[tuple[int, int]]:
-    """Return ranges [first, last) of sentences that fit one window; a longer one stands alone."""
+def windows(
+    text: str, parts: Sequence[tuple[int, int]], size: Callable[[str], int], limit: int
+) -> list[tuple[int, int]]:
+    """Return ranges [first, last) of sentences with at most `limit` units by `size`; a longer sentence is alone.
+
+    `parts`: [start, end) of each sentence of the text.
+    """
     ranges: list[tuple[int, int]] = []
     first = 0
     for index in range(1, len(parts) + 1):
-        if index < len(parts):
-            size = len(tokenizer.encode(text[parts[first][0] : parts[index][1]], add_special_tokens=False).ids)
-        if index == len(parts) or size > limit:
+        if index == len(parts) or size(text[parts[first][0] : parts[index][1]]) > limit:
             ranges.append((first, index))
             first = index
     return ranges

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from .transformer import DIMENSION, Array, encoder_layer, layer_norm
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAYERS = 6
 MAX_TOKENS = 256

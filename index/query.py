@@ -114,7 +114,8 @@ def analyse(text: str) -> QueryAnalysis:
     if all(word in CHATTER for word in words):
         words = {}
     terms = tuple(Term(word, stem(word), 1 / len(words)) for word in words)
-    return QueryAnalysis(text, terms, identifiers, _match_expression(terms, identifiers), _dense_text(text))
+    expression = " OR ".join(_match_units(terms, identifiers)) or None
+    return QueryAnalysis(text, terms, identifiers, expression, _dense_text(text))
 
 
 def _significant_words(text: str) -> list[str]:
@@ -217,10 +218,6 @@ def _spelling_corrections(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]
             distances[candidate] = distance
     nearest = min(distances.values(), default=0)
     return tuple(sorted(word for word, distance in distances.items() if distance == nearest))[:3]
-
-
-def _match_expression(terms: Iterable[Term], identifiers: Iterable[str]) -> str | None:
-    return " OR ".join(_match_units(terms, identifiers)) or None
 
 
 def _match_units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..runtime.background import is_uninstalled, may_start
 from ..runtime.days import local_today
 from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
@@ -15,11 +16,9 @@ from ..vault.render import estimate_tokens, select_hits
 from ..vault.store import VaultStore
 from .client import RECALL_SECONDS, RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
-from .filters import named_values, parse_filter
-from .on_demand import is_uninstalled, may_start
+from .filters import named_values, parse_filter, require_known
 from .receipts import append_receipt, receipt
 from .scope import ON_DEMAND
-from .statuses import require_known
 
 DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-model": "by keywords only: no embedding model",

@@ -11,7 +11,13 @@ be as old as 3.40: nothing newer than that is used in them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
+
+from ..runtime.layout import ALWAYS_LOAD
+from ..vault.active import EXPLICIT_KINDS, is_entry_place
+from ..vault.statuses import OUT_OF_USE
 
 SCHEMA_VERSION = 6
 DERIVATION = 7
@@ -150,6 +156,18 @@ TABLES = (
 """The tables of every index.db, besides a table of vectors for each model."""
 
 
+HAS_CONTENT = (
+    "(m.title <> trim(replace(replace(m.slug, '-', ' '), '_', ' '))"
+    " OR EXISTS (SELECT 1 FROM chunk said WHERE said.entry_rowid = m.rowid AND said.text <> ''))"
+)
+IN_ENTRY_PLACE = f"m.special IN ('', '{ALWAYS_LOAD}')"
+IS_EXPLICIT_KIND = f"lower(COALESCE(m.kind, '')) IN ({', '.join(repr(kind) for kind in sorted(EXPLICIT_KINDS))})"
+STATUS = "lower(COALESCE(NULLIF(m.status, ''), 'active'))"
+IS_IN_USE_STATUS = f"{STATUS} NOT IN ({', '.join(repr(status) for status in OUT_OF_USE)})"
+IN_USE = f"{IN_ENTRY_PLACE} AND {IS_IN_USE_STATUS} AND NOT {IS_EXPLICIT_KIND} AND {HAS_CONTENT}"
+"""Which notes are entries in use (`vault.active`), as conditions on rows of entry_meta, aliased `m`."""
+
+
 def vector_table(model_id: int) -> str:
     return f"chunk_vec_{model_id:d}"
 
@@ -177,3 +195,13 @@ def create(connection: apsw.Connection) -> None:
         if connection.in_transaction:  # SQLite rolls back by itself after some errors (a full disk, say).
             connection.execute("ROLLBACK")
         raise
+
+
+def select_set_aside(connection: Any) -> dict[str, str]:
+    """Return the status of each note that is in a place of entries in use but is not in use, by path.
+
+    The status is '' for a note that no status would make an entry. `connection`: of apsw or sqlite3.
+    """
+    status = f"CASE WHEN {IS_EXPLICIT_KIND} OR NOT {HAS_CONTENT} THEN '' ELSE {STATUS} END"
+    rows = connection.execute(f"SELECT m.path, {status} FROM entry_meta m WHERE NOT ({IN_USE}) AND {IN_ENTRY_PLACE}")
+    return {row[0]: row[1] for row in rows if is_entry_place(row[0])}

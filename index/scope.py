@@ -12,8 +12,8 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE
 from ..vault.statuses import is_in_use
-from .active_sql import IS_IN_USE_STATUS
 from .filters import Filter, matches, named_values, to_sql
+from .schema import IS_IN_USE_STATUS
 from .store import HIDDEN_FOLDERS
 
 _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {

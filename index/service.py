@@ -34,7 +34,7 @@ from ..vault.render import render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
-from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
+from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, RecallEngine, RecallQuery
 from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
@@ -438,7 +438,7 @@ class RecallService:
         return {
             **answer,
             "paths": paths,
-            "hits": [hit_json(hit) for hit in shown],
+            "hits": [asdict(hit) for hit in shown],
             "degraded": list(result.degraded),
             "ms": result.timings_ms.get("total", 0.0),
             "timings_ms": dict(result.timings_ms),
@@ -492,10 +492,6 @@ def _deadline(message: Mapping[str, Any]) -> float | None:
     latest = time.monotonic() + min(budget_ms, MAX_BUDGET_MS) / 1000
     until = number_field(message, "until", None)
     return latest if until is None or until > latest else until
-
-
-def hit_json(hit: Hit) -> dict[str, Any]:
-    return asdict(hit)
 
 
 def _refusal(why: str) -> dict[str, Any]:

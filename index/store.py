@@ -23,7 +23,7 @@ import apsw
 from ..runtime.errors import IndexUnavailable
 from ..vault.entry import DISMISSED, REJECTED, Entry
 from ..vault.project import group_of_note
-from . import active_sql, database, schema
+from . import database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
 from .stemming import index_text
@@ -371,9 +371,9 @@ class IndexStore:
         return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
 
     def set_aside(self) -> dict[str, str]:
-        """See `active_sql.select_set_aside`."""
+        """See `schema.select_set_aside`."""
         with database.translate_errors(self.path):
-            return active_sql.select_set_aside(self._connection)
+            return schema.select_set_aside(self._connection)
 
     def stats(self) -> IndexStats:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]

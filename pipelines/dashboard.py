@@ -7,7 +7,7 @@ not written again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..vault.wording import cut
@@ -61,7 +61,7 @@ def dashboard(view: VaultView) -> str:
         _copies(view.copies),
         *(_section(HEADINGS[place], view.waiting.get(place, ())) for place in ("inbox", "patterns", "ideas")),
         _counts(view.groups),
-        _section("Newest entries", _newest(view.living), most=NEWEST, total=len(view.living), newest_first=True),
+        _newest(view.living),
     ]
     return "\n\n".join([BEGIN, *(part for part in parts if part), END])
 
@@ -80,24 +80,24 @@ def with_dashboard(body: str, generated: str) -> str:
     return f"{before.rstrip()}\n\n{generated}\n\n{after.strip()}".strip()
 
 
-def _section(
-    heading: str, notes: Sequence[DashboardItem], *, most: int = MOST_LISTED, total: int = 0,
-    newest_first: bool = False,
-) -> str:  # fmt: skip
+def _section(heading: str, notes: Sequence[DashboardItem]) -> str:
+    """Render a list of notes, the oldest first."""
     if not notes:
         return ""
-    count = total or len(notes)
-    shown = notes if newest_first else sorted(notes, key=lambda note: (note.day, note.path))
-    lines = [_line(note) for note in shown[:most]]
-    if count > most and not newest_first:
-        lines.append(f"- and {count - most} more")
-    number = f"{most} of {count}" if count > most and newest_first else count
-    return f"## {heading} ({number})\n\n" + "\n".join(lines)
+    lines = [_line(note) for note in sorted(notes, key=lambda note: (note.day, note.path))[:MOST_LISTED]]
+    if len(notes) > MOST_LISTED:
+        lines.append(f"- and {len(notes) - MOST_LISTED} more")
+    return f"## {heading} ({len(notes)})\n\n" + "\n".join(lines)
 
 
-def _newest(notes: Iterable[DashboardItem]) -> list[DashboardItem]:
+def _newest(notes: Sequence[DashboardItem]) -> str:
+    """Render the newest entries, the newest first."""
+    if not notes:
+        return ""
     by_path = sorted(notes, key=lambda note: note.path)
-    return sorted(by_path, key=lambda note: note.day, reverse=True)
+    newest = sorted(by_path, key=lambda note: note.day, reverse=True)[:NEWEST]
+    number = f"{NEWEST} of {len(notes)}" if len(notes) > NEWEST else len(notes)
+    return f"## Newest entries ({number})\n\n" + "\n".join(map(_line, newest))
 
 
 def _line(note: DashboardItem) -> str:

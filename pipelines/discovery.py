@@ -15,7 +15,6 @@ from ..runtime.slug import slugify, source_slug
 from .url_identity import canonical_url
 
 SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
-KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")
 
 MAX_SOURCES = 100
 MOST_KNOWN = 10_000

@@ -29,6 +29,14 @@ def composed(text: str) -> str:
     return _normalized("NFC", text)
 
 
+def fingerprint(text: str) -> str:
+    """Return the SHA-256, in hexadecimal, of the text in NFC with case folded and runs of white space made one space,
+    to recognise a statement or a failure."""
+    from hashlib import sha256  # No hook that runs at each event needs it.
+
+    return sha256(" ".join(composed(text).split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def _normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
     """Normalise piece by piece: the time to sort accents in a row grows with the square of their number, and a
     stranger's text may consist of them. A piece ends before an ASCII character, which composes with nothing before it,

@@ -84,6 +84,28 @@ def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
         return stream.read(limit), status
 
 
+def read_whole(file: Path, limit: int) -> tuple[str, os.stat_result] | str:
+    """Read the text of a file, through a link, and its status; or return why it is left out, in a few words.
+
+    `limit`: the size in bytes from which on it is too large.
+    """
+    try:
+        # O_NONBLOCK: a named pipe called CLAUDE.md must not hang the reader.
+        with open(os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not is_regular(status):
+                return "not a regular file"
+            if not is_downloaded(status):
+                return "not downloaded by its cloud client"
+            if status.st_size > limit:
+                return f"larger than {limit // 1_000_000} MB"
+            return stream.read().decode("utf-8"), status
+    except OSError as error:
+        return error.strerror or "cannot be read"
+    except UnicodeDecodeError:
+        return "not UTF-8"
+
+
 def is_text(path: str) -> bool:
     """Whether the path is UTF-8. Python keeps other bytes as lone surrogates, which neither a database nor JSON can
     hold."""

@@ -19,9 +19,9 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import NO_EXTENSION
 from ..index.embedder import model_name
 from ..index.models import why_not_loaded
-from ..index.on_demand import IsWired, may_start
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
+from ..runtime.background import IsWired, may_start
 from ..runtime.errors import MemoryVaultError
 from ..runtime.large_change import large_change_notice
 from ..runtime.layout import StatePaths

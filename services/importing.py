@@ -19,8 +19,7 @@ from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import PROJECTS
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug, slugify
-from ..sources.host_memory import claude_folders
-from ..sources.instructions import InstructionFile, memory_files
+from ..sources.instructions import InstructionFile, host_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_text
 from ..vault.fields import StoreValue
@@ -80,9 +79,7 @@ class HostMemory:
         """
         self._store.require_vault()
         run = self._journal.new_run(SCAN)
-        files = [
-            file for folder in claude_folders(self._projects) for file in memory_files(folder.path, folder.project)
-        ]
+        files = list(host_files(self._projects))
         seen = {str(file.path) for file in files}
         results = []
         with self._store.lock():

@@ -9,8 +9,8 @@ from contextlib import suppress
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.drain import DrainReport, drain
 from ..index.models import wanted_model
-from ..index.on_demand import may_start
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
+from ..runtime.background import may_start
 from ..runtime.settings import Settings
 from ..vault.automemory import kind_by_path
 from .action_index import write_action_index

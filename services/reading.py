@@ -10,12 +10,12 @@ from typing import Any
 
 from ..index.client import RecallClient, RequestFailed, ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, locate_model, missing_library
-from ..index.on_demand import may_start
 from ..pipelines.candidate import CATEGORIES
-from ..pipelines.reading.calibration import calibration
+from ..pipelines.reading.calibration import calibration, sigmoid
 from ..pipelines.reading.forms import explicit_form
-from ..pipelines.reading.linear import NO_SENTENCE, NgramReader, length, sigmoid
+from ..pipelines.reading.linear import NO_SENTENCE, NgramReader, length
 from ..pipelines.reading.reading import CHANNELS, Message, MessageReading, SentenceReading
+from ..runtime.background import may_start
 from ..runtime.errors import ModelUnavailable
 from ..runtime.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..index.on_demand import IsWired, what_starts_a_worker
+from ..runtime.background import IsWired, what_starts_a_worker
 from ..runtime.errors import MemoryVaultError
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..runtime.days import local_day
 from ..runtime.errors import UsageError
-from ..runtime.paths import is_downloaded, is_note_name, is_regular
+from ..runtime.paths import is_note_name, read_whole
 
 MAX_NOTE_BYTES = 8_000_000
 
@@ -52,16 +52,5 @@ def _read(path: Path, name: str) -> OldNote | OldFile:
         return OldFile(name, "no markdown note: it stays where it is")
     if path.is_symlink():
         return OldFile(name, "a symbolic link")
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not is_regular(status) or not is_downloaded(status):
-                return OldFile(name, "not a file on this disk")
-            if status.st_size > MAX_NOTE_BYTES:
-                return OldFile(name, f"larger than {MAX_NOTE_BYTES // 1_000_000} MB")
-            text = file.read().decode("utf-8")
-    except OSError as error:
-        return OldFile(name, error.strerror or "cannot be read")
-    except UnicodeDecodeError:
-        return OldFile(name, "not UTF-8")
-    return OldNote(name, text, local_day(status.st_mtime))
+    found = read_whole(path, MAX_NOTE_BYTES)
+    return OldFile(name, found) if isinstance(found, str) else OldNote(name, found[0], local_day(found[1].st_mtime))

@@ -9,14 +9,15 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..runtime.errors import UsageError
-from ..runtime.paths import is_downloaded, is_note_name, is_regular
+from ..runtime.paths import is_note_name, read_whole
 from ..vault.project import project_of
-from .host_memory import working_directory
+from .transcripts.claude import ClaudeReader
 
 SourceKind = Literal["instructions", "decision", "memory", "index"]
 """`index` is made of several files of a repository."""
@@ -35,6 +36,7 @@ SKIPPED_FOLDERS = frozenset(
 MAX_FILE_BYTES = 1_000_000
 MAX_FOLDERS = 5_000
 MAX_DEPTH = 6
+MOST_TRANSCRIPTS = 5
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,38 @@ def project_key(folder: str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "-", folder)
 
 
+def host_files(projects: Path) -> Iterator[InstructionFile | Unread]:
+    """Yield the agent's notes about all projects below `projects` (~/.claude/projects), folder by folder.
+
+    Their project is that of the working directory that a session in the folder recorded; '' if none did.
+    """
+    try:
+        names = sorted(os.listdir(projects))
+    except OSError:
+        return
+    for name in names:
+        folder = projects / name / "memory"
+        if folder.is_dir() and not folder.is_symlink():
+            cwd = working_directory(projects / name)
+            yield from memory_files(folder, project_of(cwd) if cwd else "")
+
+
+def working_directory(folder: Path) -> str:
+    """Return the working directory that the newest session in a project's folder recorded; '' if unknown.
+
+    It cannot be recovered from the folder's name, which has hyphens for all but letters and digits.
+    """
+    transcripts: list[tuple[float, Path]] = []
+    for path in folder.glob("*.jsonl"):
+        with suppress(OSError):
+            transcripts.append((path.stat().st_mtime, path))
+    for _, path in sorted(transcripts, reverse=True)[:MOST_TRANSCRIPTS]:
+        with suppress(OSError):
+            if (cwd := ClaudeReader(path).header().cwd).startswith("/"):
+                return cwd
+    return ""
+
+
 def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind | Literal["plan"]]]:
     for name in NESTED_INSTRUCTIONS:
         if os.path.isfile(root / name):
@@ -147,20 +181,8 @@ def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind | Literal["plan"]
 
 
 def _read(kind: SourceKind, path: Path, name: str, project: str) -> InstructionFile | Unread:
-    try:
-        # O_NONBLOCK: a named pipe called CLAUDE.md must not hang the reader.
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not is_regular(status):
-                return Unread(path, "not a regular file")
-            if not is_downloaded(status):
-                return Unread(path, "not downloaded by its cloud client")
-            if status.st_size > MAX_FILE_BYTES:
-                return Unread(path, f"larger than {MAX_FILE_BYTES // 1_000_000} MB")
-            data = file.read()
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        return Unread(path, error.strerror or "cannot be read")
-    except UnicodeDecodeError:
-        return Unread(path, "not UTF-8")
-    return InstructionFile(kind, path, name, project, text.replace("\r\n", "\n"), hashlib.sha256(data).hexdigest())
+    found = read_whole(path, MAX_FILE_BYTES)
+    if isinstance(found, str):
+        return Unread(path, found)
+    digest = hashlib.sha256(found[0].encode()).hexdigest()
+    return InstructionFile(kind, path, name, project, found[0].removeprefix("\ufeff").replace("\r\n", "\n"), digest)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from ..runtime.fingerprint import fingerprint as fingerprint
 from ..runtime.layout import ALWAYS_LOAD, special_folder
+from ..runtime.normal_form import fingerprint as fingerprint
 from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header

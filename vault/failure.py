@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..runtime.fingerprint import fingerprint
+from ..runtime.normal_form import fingerprint
 
 RESOLUTION_HEADING = "What helped"
 """Heading above what helped, in the note of an incident."""

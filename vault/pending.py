@@ -40,11 +40,6 @@ def question_path(slug: str) -> str:
     return f"{_QUESTION_PREFIX}{name}.md"
 
 
-def is_question_path(path: str) -> bool:
-    """Whether a note there may be such a question, by the beginning of its name; a rule's name may begin so, too."""
-    return path.startswith(_QUESTION_PREFIX)
-
-
 def is_idea_path(path: str) -> bool:
     """Whether this is the note of an idea in the incubator, not in its archive."""
     folder, _, name = path.rpartition("/")
@@ -79,7 +74,7 @@ def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
             continue
         if path == IDEAS_LIST:
             groups["questions"].append(path)
-        elif is_question_path(path):
+        elif path.startswith(_QUESTION_PREFIX):
             possible_questions.append(path)
         else:
             groups[PENDING_FOLDERS[folder]].append(path)

@@ -28,10 +28,6 @@ def _read_pointer(path: str) -> str:
         os.close(descriptor)
 
 
-def _is_git_folder(path: str) -> bool:
-    return os.path.isfile(path + "/HEAD") and os.path.isdir(path + "/objects")
-
-
 def _git_folder_of(folder: str) -> str:
     """Return the git folder with the work tree `folder`; '' when `folder` is not the top of one."""
     candidate = folder.rstrip("/") + "/.git"
@@ -44,7 +40,7 @@ def _git_folder_of(folder: str) -> str:
     pointer = _read_pointer(candidate) if kind == stat.S_IFREG else ""
     if pointer.startswith("gitdir:"):
         return os.path.normpath(os.path.join(folder, pointer[len("gitdir:") :].strip()))
-    if folder.endswith(".git") and _is_git_folder(folder):
+    if folder.endswith(".git") and os.path.isfile(folder + "/HEAD") and os.path.isdir(folder + "/objects"):
         return folder  # inside a bare repository
     return ""
 
@@ -64,13 +60,14 @@ def _repository_name(common: str) -> str:
 
 def project_slug(name: str) -> str:
     """Return `name` as lower-case ASCII words joined by hyphens; '' only for an empty name."""
+    folded = name
     if not name.isascii():
         from unicodedata import normalize
 
         folded = normalize("NFKD", name)
-    else:
-        folded = name
-    words = "".join(c if c.isascii() and c.isalnum() else " " for c in folded.lower() if not _is_mark(c))
+    # Without the combining accents that NFKD separates from their letters.
+    kept = (c for c in folded.lower() if not "\u0300" <= c <= "\u036f")
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in kept)
     slug = "-".join(words.split())
     if slug in RESERVED_NAMES:
         return f"{slug}-it"  # As `allowed_name` in slug.py.
@@ -141,11 +138,6 @@ def _repository_of_lost_worktree(path: str, home: str) -> str:
         if repository and repository != home:
             return repository
     return ""
-
-
-def _is_mark(character: str) -> bool:
-    """Whether this is a combining accent, which NFKD separates from its letter."""
-    return "\u0300" <= character <= "\u036f"
 
 
 def project_of(cwd: str, home: str | None = None) -> str:

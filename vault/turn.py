@@ -56,8 +56,6 @@ class ToolEvent(NamedTuple):
     file_path: str | None = None
     """The file that it reads or writes, as given to the tool."""
     is_error: bool = False
-    rejected: bool = False
-    """The user refused the call."""
     target: str = ""
     """Its object in one line of at most 300 characters: the command, file, pattern or address."""
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...runtime.errors import QueueUnavailable
-from ...tasks.jobs.handlers import handlers
+from ...tasks.jobs.wiring import handlers
 from ...tasks.queue.kinds import POLICIES
 from .bed import LEASE_SECONDS, Bed
 

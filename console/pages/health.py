@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...hooks.wiring import is_wired
-from ...index.on_demand import what_starts_a_worker
+from ...runtime.background import what_starts_a_worker
 from ...runtime.errors import MemoryVaultError
 from ...services.active_counts import ActiveCounts, count_active
 from ...services.health_report import health_report

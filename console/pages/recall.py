@@ -1,10 +1,14 @@
-"""Recall receipts: which entries a session was given, and why."""
+"""Recall receipts, by session or newest first: which entries were given, and why. They are kept for 30 days on this
+device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,13 +26,16 @@ from ...index.receipts import (
     read_marks,
 )
 from ...runtime.errors import UsageError
+from ...runtime.layout import StatePaths
+from ...services.hook_log import TRIAL_SESSION
 from ...services.paging import page_of
 from ...services.session_list import session_names
 from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of
-from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages
 
 SESSIONS_ON_A_PAGE = 30
 RECALLS_ON_A_PAGE = 10
+NO_SESSION = "none"
+"""Stands for the session of recalls by commands, tools and the console, which have none."""
 
 
 def _routes(context: ConsoleContext) -> Sequence[Route]:
@@ -99,6 +106,91 @@ def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
 
 def _marks_file(context: ConsoleContext) -> Path:
     return Path(context.settings.state.log) / "marks.jsonl"
+
+
+@dataclass
+class Recalls:
+    """The recalls of one session. `last` is ISO, UTC."""
+
+    session: str
+    last: str = ""
+    count: int = 0
+    injected: int = 0
+    callers: dict[str, int] = field(default_factory=dict)
+    project: str = ""
+    slow_ms: float = 0.0
+    degraded: int = 0
+    given: str = ""
+    """Path of the entry that was given most recently."""
+
+
+def receipts_of(state: StatePaths) -> Iterator[dict[str, Any]]:
+    """All receipts, newest first, without invalid lines and trials of the hooks."""
+    current = Path(state.receipts)
+    for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
+        try:
+            lines = file.read_bytes().splitlines()
+        except OSError:
+            continue
+        for line in reversed(lines):
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if not isinstance(row, dict) or not isinstance(row.get("at"), str):
+                continue
+            if not str(row.get("session")).startswith(TRIAL_SESSION):
+                yield _shaped(row)
+
+
+def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
+    """One row for each session, newest first; `search`: part of the id, the project or a path."""
+    found: dict[str, Recalls] = {}
+    sought = search.lower()
+    for row in receipts_of(state):
+        if sought and not _has(row, sought):
+            continue
+        session = row["session"] or NO_SESSION
+        recalls = found.get(session)
+        if recalls is None:
+            recalls = found[session] = Recalls(session, last=row["at"])
+        caller = row["caller"] or "–"
+        recalls.count += 1
+        recalls.injected += len(row["injected"])
+        recalls.given = recalls.given or next(iter(row["injected"]), "")
+        recalls.callers[caller] = recalls.callers.get(caller, 0) + 1
+        recalls.project = recalls.project or row["project"]
+        recalls.slow_ms = max(recalls.slow_ms, row["ms"].get("total") or 0.0)
+        recalls.degraded += bool(row["degraded"])
+    return list(found.values())
+
+
+def stages(one: Mapping[str, Any]) -> Sequence[tuple[str, float, float]]:
+    """(stage, milliseconds, share of the slowest stage) in the order they ran."""
+    taken = [(name, ms) for name, ms in one["ms"].items() if name != "total" and ms is not None]
+    most = max((ms for _, ms in taken), default=0.0) or 1.0
+    return [(name, ms, ms / most) for name, ms in taken]
+
+
+_NOTHING: Mapping[str, Any] = {
+    **dict.fromkeys(("session", "project", "caller", "query", "channel", "guard"), ""),
+    **dict.fromkeys(("characters", "tokens", "floor", "given_before")),
+    **dict.fromkeys(("hits", "refused", "injected", "degraded"), ()),
+    "ms": {},
+}
+_NO_SCORES: Mapping[str, Any] = {"why": "", **dict.fromkeys(("score", "dense", "keyword", "answers", "ordinal"))}
+
+
+def _shaped(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The receipt with every field; that of a tool call has fewer."""
+    shaped = {**_NOTHING, **{name: value for name, value in row.items() if value is not None}}
+    scored = {of: [{**_NO_SCORES, **hit} for hit in shaped[of]] for of in ("hits", "refused")}
+    return {**shaped, **scored}
+
+
+def _has(row: Mapping[str, Any], sought: str) -> bool:
+    told = (*(row[name] for name in ("session", "project", "query")), *(hit["path"] for hit in row["hits"]))
+    return any(sought in text.lower() for text in told)
 
 
 PAGE = Page(

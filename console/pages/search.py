@@ -14,10 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...index.catalog_reader import CatalogReader
-from ...index.filters import named_values, parse_filter
+from ...index.filters import named_values, parse_filter, require_known
 from ...index.recall import DEGRADED_MESSAGES, recall_entries
 from ...index.scope import Scope
-from ...index.statuses import require_known
 from ...runtime.days import local_today
 from ...runtime.errors import IndexUnavailable, UsageError
 from ...runtime.layout import INBOX, INCUBATOR, REVIEW

@@ -50,11 +50,11 @@ class Calibration:
 
     def message(self, logits: Mapping[str, float]) -> float:
         """Return the probability that a message holds something worth remembering."""
-        return _probability(self.message_weights, logits)
+        return sigmoid(_total(self.message_weights, logits))
 
     def sentence(self, logits: Mapping[str, float]) -> float:
         """Return the probability that a sentence says something worth remembering."""
-        return _probability(self.sentence_weights, logits)
+        return sigmoid(_total(self.sentence_weights, logits))
 
     def apart_logit(self, logits: Mapping[str, float]) -> float:
         """Return a logit below 0 if a passage surely is the person's own words."""
@@ -65,8 +65,9 @@ def _total(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
     return weights["bias"] + sum(weights.get(name, 0.0) * value for name, value in values.items())
 
 
-def _probability(weights: Mapping[str, float], values: Mapping[str, float]) -> float:
-    return 1 / (1 + math.exp(-max(-40.0, min(40.0, _total(weights, values)))))
+def sigmoid(logit: float) -> float:
+    """Return the probability of a logit."""
+    return 1 / (1 + math.exp(-max(-40.0, min(40.0, logit))))
 
 
 @lru_cache(maxsize=4)

@@ -7,18 +7,13 @@ from collections.abc import Mapping
 
 from ..candidate import CATEGORIES, Category
 from . import ngrams
-from .calibration import Calibration, calibration
+from .calibration import Calibration, calibration, sigmoid
 from .forms import explicit_form
 from .reading import CHANNELS, Channel, Message, MessageReading, SentenceReading
 
 NAME = "words"
 NO_SENTENCE = -6.0
 """Logit of a message without a sentence."""
-
-
-def sigmoid(logit: float) -> float:
-    """Return the probability of a logit."""
-    return 1 / (1 + math.exp(-max(-40.0, min(40.0, logit))))
 
 
 def best(logits: Mapping[str, float], head: str, names: tuple[str, ...]) -> str:

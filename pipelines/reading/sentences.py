@@ -1,9 +1,8 @@
-"""Cut a message into sentences, and group them into windows that a model can read."""
+"""Cut a message into sentences."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _LINE = re.compile(r"[^\n]+")
@@ -76,15 +75,3 @@ def _add(found: list[Sentence], text: str, start: int, end: int, paragraph: int,
         end -= 1
     if any(char.isalnum() for char in text[start:end]):
         found.append(Sentence(start, end, paragraph, is_item))
-
-
-def windows(text: str, parts: Sequence[Sentence], size: Callable[[str], int], limit: int) -> list[tuple[int, int]]:
-    """Return ranges [first, last) of sentences with at most `limit` units by `size`; a longer sentence is alone."""
-    ranges: list[tuple[int, int]] = []
-    first = 0
-    for index in range(1, len(parts) + 1):
-        full = index < len(parts) and size(text[parts[first].start : parts[index].end]) > limit
-        if index == len(parts) or full:
-            ranges.append((first, index))
-            first = index
-    return ranges

@@ -13,10 +13,8 @@ from typing import Any
 from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
 from ...runtime.slug import slugify
-from ...sources.transcripts.claude import transcript_files
 from ...sources.transcripts.compressed import SUFFIX, open_bytes
-from ...sources.transcripts.corpus import Transcript, find_transcripts, newest_transcript
-from ...sources.transcripts.hosts import HOSTS
+from ...sources.transcripts.corpus import Transcript, files_of, find_transcripts, newest_transcript
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger, NewJob
@@ -146,9 +144,7 @@ def refusal(path: str, folders: Iterable[str]) -> str | None:
 def _unreadable_files(places: Sequence[tuple[str | None, Path]]) -> Iterator[tuple[Path, str]]:
     """Return the files that the search could not read, each with the reason."""
     for host, root in places:
-        if not root.is_dir():
-            continue
-        for path in HOSTS[host].find(root) if host is not None else transcript_files(root):
+        for path in files_of(host, root):
             try:
                 with open_bytes(path) as file:
                     file.read(1)

@@ -44,8 +44,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
         parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
     if not _is_feed(parsed):
         raise FeedInvalid("it is no RSS, Atom or JSON feed")
-    site = _joined(url, str(parsed.feed.get("link") or ""))
-    page = page_address(site if site.startswith(("http://", "https://")) else url)
+    page = _page_of(str(parsed.feed.get("link") or ""), url)
     return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url, page)) is not None]
 
 
@@ -66,6 +65,12 @@ def _joined(base: str, url: str) -> str:
         return urljoin(base, url)
     except ValueError:
         return ""
+
+
+def _page_of(link: str, url: str) -> str:
+    """Return the address of a feed's own page, by its link; else of the feed."""
+    site = _joined(url, link)
+    return page_address(site if site.startswith(("http://", "https://")) else url)
 
 
 def _is_feed(parsed: Any) -> bool:
@@ -121,8 +126,7 @@ def _json_feed(body: bytes, url: str) -> list[SourceItem]:
     items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list):
         raise FeedInvalid("it is JSON, but no JSON feed: it has no items")
-    site = _joined(url, _text(feed.get("home_page_url")))
-    page = page_address(site if site.startswith(("http://", "https://")) else url)
+    page = _page_of(_text(feed.get("home_page_url")), url)
     found = []
     for item in items[:MAX_LISTED]:
         if not isinstance(item, dict):

@@ -12,7 +12,6 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from .source_item import MAX_LISTED, SourceItem, source_item
 
-API = "https://api.github.com"
 SEARCH_PAGE = 100
 _OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -121,7 +120,7 @@ def tree_items(body: bytes, url: str) -> list[SourceItem]:
     tree = _object(body).get("tree")
     if not isinstance(tree, list):
         raise AnswerInvalid("a tree without paths")
-    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    segments = _segments(url)
     branch = segments[3] if len(segments) >= 4 else "HEAD"
     below = unquote("/".join([*segments[4:], ""]))
     found = []

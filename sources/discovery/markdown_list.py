@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
-from .markdown_text import text_of_html, unescape
+from .markdown_text import text_of_html
 from .source_item import MAX_LISTED, SourceItem, source_item
 
 MAX_LINE_CHARACTERS = 20_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from contextlib import suppress
@@ -57,8 +56,3 @@ class _Text(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not self._silent:
             self.parts.append(data)
-
-
-def unescape(text: str) -> str:
-    """Replace `&nbsp;` and the like by their characters."""
-    return html.unescape(text) if "&" in text else text

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,7 +132,7 @@ def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
 
 def _is_file(child: os.DirEntry[str]) -> bool:
     try:
-        return child.is_file(follow_symlinks=False) and stat.S_ISREG(child.stat(follow_symlinks=False).st_mode)
+        return child.is_file(follow_symlinks=False)
     except OSError:
         return False
 

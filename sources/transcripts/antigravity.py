@@ -82,13 +82,6 @@ class AntigravityReader(TranscriptReader):
             yield f'"step_index"{colon}{record.removeprefix(_STEP)}{end}'.encode()
 
 
-def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions under `~/.gemini`, in order of name."""
-    for path in sorted(root.glob(f"antigravity*/brain/*/{LOG}")):
-        if path.is_file():
-            yield path
-
-
 def _calls(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield name and arguments of each call in a record; each argument is JSON in a string."""
     calls = record.get("tool_calls")

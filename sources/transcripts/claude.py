@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
-from .calls import REMEMBERED_CALLS, call_text, tool_call
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
-from .reader import TranscriptReader
+from .reader import REMEMBERED_CALLS, TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges, was_asked
 
@@ -327,8 +326,7 @@ class ClaudeReader(TranscriptReader):
         output = _joined(block.get("content"))
         is_error = block.get("is_error") is True
         denial = record.get("toolDenialKind")
-        refused = is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES)))
-        if refused:
+        if is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES))):
             # Without the host's own field, a server may have written the same sentence.
             confirmed = denial == USER_REJECTED and is_alone
             said = _REFUSED.match(output)
@@ -344,7 +342,7 @@ class ClaudeReader(TranscriptReader):
             confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
-        yield self._tool_result(record, event, output, failed=is_error, rejected=refused)
+        yield self._tool_result(record, event, output, failed=is_error)
 
     def _answers(
         self, record: dict[str, Any], result: dict[str, Any], offered: frozenset[str], *, confirmed: bool

@@ -174,8 +174,8 @@ class CodexReader(TranscriptReader):
         else:
             code = _EXIT_CODE.search(as_text(output)[:500])
             failed = code is not None and code.group(1) != "0"
-        rejected = "rejected by user" in as_text(output)[:300]
-        return self._tool_result(record, call, as_text(output), failed=failed or rejected, rejected=rejected)
+        failed = failed or "rejected by user" in as_text(output)[:300]
+        return self._tool_result(record, call, as_text(output), failed=failed)
 
 
 def _names_person(meta: dict[str, Any]) -> bool:

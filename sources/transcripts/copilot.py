@@ -70,14 +70,6 @@ class CopilotReader(TranscriptReader):
     def _result(self, record: dict[str, Any], data: dict[str, Any]) -> Turn:
         use_id = as_text(data.get("toolCallId"))
         call = self._calls.pop(use_id, ToolEvent("", use_id or None))
-        error = as_object(data.get("error"))
-        text = as_text(as_object(data.get("result")).get("content")) or as_text(error.get("message"))
-        rejected = error.get("code") in ("rejected", "denied")
-        return self._tool_result(record, call, text, failed=data.get("success") is False, rejected=rejected)
-
-
-def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions under `~/.copilot/session-state`, in order of name."""
-    for path in sorted(root.glob("*/events.jsonl")):
-        if path.is_file():
-            yield path
+        said, error = (as_object(data.get(name)) for name in ("result", "error"))
+        text = as_text(said.get("content")) or as_text(error.get("message"))
+        return self._tool_result(record, call, text, failed=data.get("success") is False)

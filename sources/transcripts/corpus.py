@@ -55,7 +55,7 @@ def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> TranscriptSea
     longest: dict[str, Transcript] = {}
     headless = unreadable = 0
     for host, root in places:
-        for path in _files(host, root):
+        for path in files_of(host, root):
             try:
                 transcript = describe(path, host)
             except OSError:
@@ -77,7 +77,7 @@ def newest_transcript(
     """Return the wanted session under these folders that was written last; None if there is none."""
     files: list[tuple[float, Path, str | None]] = []
     for host, root in places:
-        for path in _files(host, root):
+        for path in files_of(host, root):
             with suppress(OSError):
                 files.append((last_written(path), path, host))
     for _, path, host in sorted(files, key=lambda each: each[:2], reverse=True):
@@ -92,7 +92,8 @@ def _preference(transcript: Transcript) -> tuple[int, float, str]:
     return transcript.size, transcript.modified, str(transcript.path)
 
 
-def _files(host: str | None, root: Path) -> Iterator[Path]:
+def files_of(host: str | None, root: Path) -> Iterator[Path]:
+    """Yield the transcripts under the folder of a host, or under any folder; none if it is missing."""
     if not root.is_dir():
         return iter(())
     if host is not None:

@@ -128,21 +128,13 @@ class GeminiReader(TranscriptReader):
         failed = False
         if event.command:
             output, failed = read_shell_output(output)
-        rejected = call.get("status") == "cancelled"
-        failed = failed or rejected or call.get("status") == "error"
-        yield self._tool_result(record, event, output, failed=failed, rejected=rejected)
+        failed = failed or call.get("status") in ("cancelled", "error")
+        yield self._tool_result(record, event, output, failed=failed)
 
     def _is_done(self, name: str) -> bool:
         known = len(self._done)
         self._done.add(name)
         return len(self._done) == known
-
-
-def transcript_files(root: Path) -> Iterator[Path]:
-    """Yield the sessions under `~/.gemini/tmp`, in order of name; sub-agents' sessions lie in other folders."""
-    for path in sorted(root.glob("*/chats/session-*.jsonl")):
-        if path.is_file():
-            yield path
 
 
 def _parts(content: object) -> Iterator[str]:

@@ -32,6 +32,11 @@ class TranscriptHost:
     """A field that only this host's headers have, for hosts whose record types are not unique."""
 
 
+def _files(pattern: str) -> Callable[[Path], Iterator[Path]]:
+    """Return a function that yields the files of this pattern under a root, in order of name."""
+    return lambda root: (path for path in sorted(root.glob(pattern)) if path.is_file())
+
+
 HOSTS: Mapping[str, TranscriptHost] = {
     host.name: host
     for host in (
@@ -52,14 +57,14 @@ HOSTS: Mapping[str, TranscriptHost] = {
         TranscriptHost(
             "copilot",
             copilot.CopilotReader,
-            copilot.transcript_files,
+            _files("*/events.jsonl"),
             ("{session}/events.jsonl",),
             frozenset({"session.start", "user.message", "assistant.message", "hook.start"}),
         ),
         TranscriptHost(
             "antigravity",
             antigravity.AntigravityReader,
-            antigravity.transcript_files,
+            _files(f"antigravity*/brain/*/{antigravity.LOG}"),
             (f"antigravity*/brain/{{session}}/{antigravity.LOG}",),
             frozenset({"USER_INPUT", "PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT"}),
         ),
@@ -69,7 +74,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
         TranscriptHost(
             "gemini",
             gemini.GeminiReader,
-            gemini.transcript_files,
+            _files("*/chats/session-*.jsonl"),  # Those of sub-agents lie in other folders.
             ("*/chats/session-*-{session:.8}.jsonl",),
             frozenset({"gemini"}),
             header_field="projectHash",

@@ -21,10 +21,9 @@ from urllib.parse import quote
 
 from ...vault.turn import Origin, Role, Turn
 from ...vault.typed_text import OWN_COMMANDS
-from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import IN_DATABASE, TranscriptStatus
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
-from .reader import TranscriptReader
+from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
 from .whose_words import entered_text, is_offered, offered_in, pasted_ranges
 
 DATABASE = "opencode.db"
@@ -34,7 +33,6 @@ MARK = "memoryvault"
 ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
 COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
-_REJECTED = "The user rejected permission"
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
 
 
@@ -89,11 +87,8 @@ class OpenCodeReader(TranscriptReader):
         if isinstance(answers, list) and event.name == ASKING_TOOL and record.get("status") == "completed":
             yield from self._answers(record, arguments.get("questions"), answers)
             return
-        output = as_text(record.get("output"))
-        failed = record.get("status") == "error"
-        rejected = failed and output.startswith(_REJECTED)
-        result = event._replace(is_error=failed or record.get("exit") not in (None, 0), rejected=rejected)
-        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(output), tool=result)
+        result = event._replace(is_error=record.get("status") == "error" or record.get("exit") not in (None, 0))
+        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(as_text(record.get("output"))), tool=result)
 
     def _answers(self, record: dict[str, Any], questions: object, answers: list[Any]) -> Iterator[Turn]:
         offered = offered_in({"questions": questions})

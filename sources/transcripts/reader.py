@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .apart import apart_ranges
-from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .compressed import ByteStream, open_bytes
-from .lines import as_text, begins_line, clean, lines_from, parse_object, records_within, shorten
+from .lines import as_text, begins_line, clean, lines_from, one_line, parse_object, records_within, shorten
 from .typed_list import NO_LIST, TypedList
-from .whose_words import pasted_ranges, strip_private
+from .whose_words import apart_ranges, pasted_ranges, strip_private
 
 JSON_COLONS = (":", ": ")
 """The two ways to write the colon between a field and its value."""
@@ -24,6 +22,15 @@ ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
 """Most bytes of a file in which its header (session, folder, headless or not) is searched."""
+
+TOOL_TEXT_CHARS = 1600
+"""Longest text of a command, and of a tool's output."""
+REMEMBERED_CALLS = 2000
+"""Most calls that wait for their result; after that the oldest is forgotten."""
+
+_COMMAND_KEYS = ("command", "cmd")
+_FILE_KEYS = ("file_path", "path", "notebook_path")
+_TARGET_KEYS = (*_COMMAND_KEYS, *_FILE_KEYS, "pattern", "query", "url", "skill", "description")
 
 
 @dataclass(frozen=True)
@@ -210,11 +217,9 @@ class TranscriptReader(ABC):
         self._calls[call] = event
         return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), event)
 
-    def _tool_result(
-        self, record: dict[str, Any], call: ToolEvent, output: str, *, failed: bool, rejected: bool = False
-    ) -> Turn:
+    def _tool_result(self, record: dict[str, Any], call: ToolEvent, output: str, *, failed: bool) -> Turn:
         """Make the turn of a tool's result."""
-        event = call._replace(is_error=failed, rejected=rejected)
+        event = call._replace(is_error=failed)
         return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(shorten(output, TOOL_TEXT_CHARS)), event)
 
     def _name_of(self, record: dict[str, Any]) -> str:
@@ -245,3 +250,26 @@ def _without_private(turn: Turn) -> Turn:
             target=strip_private(tool.target),
         )
     return turn._replace(about=strip_private(turn.about), tool=tool)
+
+
+def tool_call(use_id: str, name: str, arguments: dict[str, Any]) -> ToolEvent:
+    """Describe a call by its id, the tool's name and its arguments."""
+    command, file_path = _first_text(arguments, _COMMAND_KEYS), _first_text(arguments, _FILE_KEYS)
+    target = next(filter(None, (one_line(arguments.get(key)) for key in _TARGET_KEYS)), "")
+    ran = shorten(clean(command), TOOL_TEXT_CHARS) if command else None
+    return ToolEvent(name, use_id or None, ran, clean(file_path) if file_path else None, target=target)
+
+
+def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str:
+    return next((as_text(arguments[key]) for key in keys if isinstance(arguments.get(key), str)), "")
+
+
+def call_text(event: ToolEvent, arguments: dict[str, Any]) -> str:
+    """Render a call as short text: a command in full, an edit as the lines it removes and adds."""
+    if event.command:
+        return event.command
+    old, new = arguments.get("old_string"), arguments.get("new_string", arguments.get("content"))
+    if isinstance(new, str):
+        removed = f"- {shorten(clean(old), 300)}\n" if isinstance(old, str) and old else ""
+        return f"{event.target}\n{removed}+ {shorten(clean(new), 600)}"
+    return event.target

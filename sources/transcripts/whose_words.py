@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...runtime import private
@@ -14,6 +14,20 @@ _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
 # Up to the last such heading: the file that is open in the editor may hold one.
 _IDE_REQUEST = re.compile(r"\A# Context from my IDE setup:.*^## My request[^\n]*\n", re.DOTALL | re.MULTILINE)
+
+_FORM = re.compile(
+    r"""
+      (?:\ {4}|\t)\s*\S                                       # indented
+    | \s*(?:>|\||│|┃|⏺|⎿|❯|➜|//|/\*|\*/|<!--|<{7}|={7}|>{7}|@@|\+\+\+|---)
+    | \s*</?[A-Za-z][^<>]{0,200}>
+    """,
+    re.VERBOSE,
+)
+_QUOTED = re.compile(
+    r"\"[^\"\n]{12,2000}\"|“[^”\n]{12,2000}”|(?<!\w)'[^'\n]{12,2000}'(?!\w)"
+    r"|«[^»\n]{12,2000}»|„[^“”\n]{12,2000}[“”]|「[^」\n]{6,2000}」"
+)
+_TAG_LINE = re.compile(r"\s*<(/?)([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*\Z")
 
 
 def own_text(text: str) -> str:
@@ -208,3 +222,35 @@ def _merged(ranges: list[tuple[int, int]], length: int) -> tuple[tuple[int, int]
         else:
             merged.append((start, end))
     return tuple(merged)
+
+
+def apart_ranges(text: str, known: Iterable[tuple[int, int]] = ()) -> tuple[tuple[int, int], ...]:
+    """Return the ranges [start, end) of a message that are marked as another's words, in order and without overlaps.
+
+    Only certain marks count: quotation marks, indentation, marks of lines, and tags. Where there is none,
+    `pipelines/reading/surroundings.py` judges whose the words are. `known`: such ranges that are known already.
+    """
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text), *known]):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        elif start < end:
+            merged.append((start, end))
+    return tuple(merged)
+
+
+def _in_form(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the lines that begin with a mark, and the blocks from an opening tag's line to the closing tag's."""
+    opened: dict[str, int] = {}
+    position = 0
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        head = line.rstrip("\r\n")[:400]
+        if _FORM.match(head):
+            yield start, position
+        if (tag := _TAG_LINE.match(head)) is None:
+            continue
+        if not tag.group(1):
+            opened.setdefault(tag.group(2), start)
+        elif tag.group(2) in opened:
+            yield opened.pop(tag.group(2)), position

@@ -19,7 +19,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...index.client import ensure_service
-from ...index.on_demand import may_start
 from ...pipelines.likeness import statement_of
 from ...pipelines.research import (
     WRITTEN_HASH,
@@ -32,6 +31,7 @@ from ...pipelines.research import (
     with_receipt,
 )
 from ...pipelines.scrub import scrub
+from ...runtime.background import may_start
 from ...runtime.errors import (
     EntryExists,
     EntryInvalid,

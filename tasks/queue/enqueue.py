@@ -41,13 +41,7 @@ def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = Non
         return ledger.enqueue(kind, args, unique_key=unique_key)
 
 
-def request_indexing(settings: Settings) -> bool:
-    """Enqueue the indexing of files; return False if the queue is unavailable.
-
-    That is not an error of the change: the next walk of the vault finds it in any case.
-    """
-    try:
+def request_indexing(settings: Settings) -> None:
+    """Enqueue the indexing of changed files, if the queue is available; else the next walk of the vault finds them."""
+    with suppress(QueueUnavailable):
         enqueue(settings, "index.reconcile", unique_key="index.reconcile")
-    except QueueUnavailable:
-        return False
-    return True

@@ -81,12 +81,9 @@ class RunningJob:
         unique_key: str | None = None,
         delay_seconds: float = 0.0,
         due: Due = "sooner",
-        priority: int | None = None,
     ) -> int:
         """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
-        return self._ledger.enqueue(
-            kind, args, unique_key=unique_key, delay_seconds=delay_seconds, due=due, priority=priority
-        )
+        return self._ledger.enqueue(kind, args, unique_key=unique_key, delay_seconds=delay_seconds, due=due)
 
     def run_child(
         self,
@@ -95,7 +92,6 @@ class RunningJob:
         env: Mapping[str, str],
         input: bytes = b"",
         deadline_seconds: float | None = None,
-        guard: bool = False,
         max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
     ) -> supervisor.ChildResult:
         """Call `supervisor.run_child` within this job's deadline; the child is stopped when the claim is lost.
@@ -112,7 +108,6 @@ class RunningJob:
             deadline,
             env=env,
             stop=self.lost,
-            guard=guard,
             max_stdout_bytes=max_stdout_bytes,
         )
         if result.ended == "stopped":

@@ -11,7 +11,7 @@ from typing import Literal
 from ...runtime.errors import MemoryVaultError
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
-ArgType = Literal["text", "session", "number", "flag", "paths"]
+ArgType = Literal["text", "session", "flag", "paths"]
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _MAX_TEXT = 4096
@@ -58,8 +58,8 @@ POLICIES: Mapping[str, KindPolicy] = {
         # May ask a model: reading takes at most 150 s, asking 280 s.
         KindPolicy("reflect.session", 480, concurrency=2, priority=10, in_child=True,
                    required={"session": "session"}),
-        KindPolicy("review.apply", 60, priority=10, optional={"path": "text", "decision": "text"}),
-        KindPolicy("embed.drain", 600, priority=8, optional={"limit": "number"}),
+        KindPolicy("review.apply", 60, priority=10),
+        KindPolicy("embed.drain", 600, priority=8),
         KindPolicy("index.reconcile", 300, priority=5, optional={"paths": "paths", "full": "flag"}),
         # Sweeps.
         KindPolicy("spool.ingest", 60, priority=9),
@@ -111,8 +111,6 @@ def _fits(expected: ArgType, value: object) -> bool:
             return isinstance(value, str) and 0 < len(value) <= _MAX_TEXT
         case "session":
             return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
         case "flag":
             return isinstance(value, bool)
         case "paths":

@@ -88,14 +88,12 @@ class Ledger(LedgerViews):
         delay_seconds: float = 0.0,
         run_at: float | None = None,
         due: Due = "sooner",
-        priority: int | None = None,
     ) -> int:
         """Enqueue durably and return the job's id, or that of the queued job with the same key.
 
         Raises ArgsInvalid if the arguments do not fit the kind.
         """
-        new = NewJob(kind, args or {}, unique_key, delay_seconds, run_at, due, priority)
-        return self.enqueue_all([new])[0]
+        return self.enqueue_all([NewJob(kind, args or {}, unique_key, delay_seconds, run_at, due)])[0]
 
     def enqueue_all(self, jobs: Iterable[NewJob]) -> list[int]:
         """Enqueue all jobs in one durable transaction, or none."""
@@ -116,14 +114,13 @@ class Ledger(LedgerViews):
         if job.unique_key is not None:
             waiting = conn.execute(queries.QUEUED_BY_KEY, {"unique_key": job.unique_key}).fetchone()
         if waiting is None:
-            priority = job.priority if job.priority is not None else self.policies[job.kind].priority
             inserted = conn.execute(
                 queries.INSERT_JOB,
                 {
                     "kind": job.kind,
                     "args": json.dumps(job.args, separators=(",", ":")),
                     "unique_key": job.unique_key,
-                    "priority": priority,
+                    "priority": self.policies[job.kind].priority,
                     "run_at": run_at,
                     "now": now,
                 },

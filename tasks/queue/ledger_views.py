@@ -10,8 +10,6 @@ from . import queries
 from .database import QueueDatabase
 from .records import STATES, Backlog, DueLater, Job, State, WorkerBeat, job_from_row
 
-__all__ = ["LedgerViews"]
-
 
 class LedgerViews(QueueDatabase):
     """Views of the jobs in one queue.db. Every method raises QueueUnavailable, as the database does."""

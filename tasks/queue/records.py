@@ -39,7 +39,6 @@ class NewJob:
     delay_seconds: float = 0.0
     run_at: float | None = None
     due: Due = "sooner"
-    priority: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,6 @@ log = logging.getLogger(__name__)
 
 BATCH_FILES = 200
 MAX_FILE_BYTES = 256 * 1024
-
-
-@dataclass(frozen=True)
-class Ingested:
-    """The results of one `ingest`."""
-
-    enqueued: int
-    refused: int
-    """Unreadable files or unknown kinds, kept as dead jobs."""
 
 
 class Spool:
@@ -54,8 +44,8 @@ class Spool:
             return []
         return sorted(names, key=_written_at)
 
-    def ingest(self) -> Ingested:
-        """Enqueue all files, oldest first. Raises QueueUnavailable; the files stay then."""
+    def ingest(self) -> int:
+        """Enqueue all files, oldest first; return the number of jobs. Raises QueueUnavailable; the files stay then."""
         enqueued = refused = 0
         with self._lock:
             while names := self._waiting()[:BATCH_FILES]:
@@ -69,7 +59,8 @@ class Spool:
                         continue
                     except OSError as error:
                         log.warning("can't read %s: %s", path, error)
-                        _set_aside(path)
+                        with contextlib.suppress(OSError):
+                            path.rename(path.with_suffix(".unreadable"))
                         continue
                     try:
                         job = _parse(text)
@@ -89,18 +80,13 @@ class Spool:
                     break
         if enqueued or refused:
             log.info("took %d jobs from the spool, %d refused", enqueued, refused)
-        return Ingested(enqueued, refused)
+        return enqueued
 
 
 def _read(path: Path) -> str:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     with open(fd, "rb") as file:
         return file.read(MAX_FILE_BYTES).decode(errors="replace")
-
-
-def _set_aside(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.rename(path.with_suffix(".unreadable"))
 
 
 def _written_at(name: str) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.progress import NAMES, progress_line
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.settings import load_settings
-from memoryvault.tasks.jobs.handlers import HANDLERS
+from memoryvault.tasks.jobs.wiring import HANDLERS
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tests.corpus.sessions import RULE, old_session

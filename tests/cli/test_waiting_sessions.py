@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.wiring import is_wired
-from memoryvault.index.on_demand import forbid_starts
+from memoryvault.runtime.background import forbid_starts
 from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.hook_log import TRIAL_SESSION

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.autostart import DEFAULT_PATH, daemon_environment
-from memoryvault.index.on_demand import allow_starts, forbid_starts
+from memoryvault.runtime.background import allow_starts, forbid_starts
 from memoryvault.runtime.layout import OFFLINE
 from memoryvault.runtime.settings import child_environment, compile_snapshot, load_settings
 from memoryvault.runtime.snapshot import snapshot_path

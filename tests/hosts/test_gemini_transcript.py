@@ -194,15 +194,14 @@ def test_calls_and_their_results(chat: Path) -> None:
     ]  # fmt: skip
     results = [turn for turn in turns if turn.origin is Origin.TOOL_RESULT]
     assert [(turn.text, *outcome(turn)) for turn in results] == [
-        ("Error: boom", "make test", True, False), ("ok", "make", False, False),
-        ("[Operation Cancelled]", "rm x", True, True),
+        ("Error: boom", "make test", True), ("ok", "make", False), ("[Operation Cancelled]", "rm x", True),
     ]  # fmt: skip
     assert turns[3].text == "make"
 
 
-def outcome(turn: Turn) -> tuple[str | None, bool, bool]:
+def outcome(turn: Turn) -> tuple[str | None, bool]:
     assert turn.tool is not None
-    return turn.tool.command, turn.tool.is_error, turn.tool.rejected
+    return turn.tool.command, turn.tool.is_error
 
 
 def test_it_is_known_by_its_header_found_by_its_session_and_knows_its_folder(chat: Path) -> None:

@@ -49,7 +49,6 @@ WRITERS = {
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
     "index/model_download.py": STATE,
-    "index/on_demand.py": STATE,
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
     "sources/completion/agent_cli.py": STATE,

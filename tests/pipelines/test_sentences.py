@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryvault.index.message_reader import windows
 from memoryvault.pipelines.reading.forms import explicit_form
-from memoryvault.pipelines.reading.sentences import sentences, windows
+from memoryvault.pipelines.reading.sentences import sentences
 
 TEXTS = st.text(st.sampled_from(list("aé. !?\n-*1)#>e.g。，`:")), max_size=80)
 
@@ -57,7 +58,7 @@ def test_sentences_are_in_order_and_leave_out_no_word(text: str) -> None:
 @given(TEXTS, st.integers(1, 30))
 def test_windows_hold_every_sentence_once(text: str, limit: int) -> None:
     parts = sentences(text)
-    ranges = windows(text, parts, len, limit)
+    ranges = windows(text, [(part.start, part.end) for part in parts], len, limit)
     assert [index for first, last in ranges for index in range(first, last)] == list(range(len(parts)))
     for first, last in ranges:
         assert last - first == 1 or parts[last - 1].end - parts[first].start <= limit

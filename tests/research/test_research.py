@@ -14,8 +14,8 @@ from memoryvault.runtime.errors import EditConflict
 from memoryvault.services.ideas.research import without_research
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.undoing import Selector, Why
-from memoryvault.tasks.jobs import handlers
 from memoryvault.tasks.jobs import research as research_job
+from memoryvault.tasks.jobs import wiring
 from memoryvault.tasks.jobs.research import WebAccess, plan
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.ideas.support import IDEA
@@ -300,9 +300,9 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert web.requests == []
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    source = Path(handlers.__file__).read_text("utf-8")
-    assert handlers.HANDLERS["research.idea"] == ("research", "research_handler")
-    assert "partial(handle, self._settings)" in source
+    source = Path(wiring.__file__).read_text("utf-8")
+    assert wiring.HANDLERS["research.idea"] == ("research", "research_handler")
+    assert "load_handler(kind)(settings, job)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []
 

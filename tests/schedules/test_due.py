@@ -82,13 +82,6 @@ def test_a_clock_set_back_repeats_nothing() -> None:
         assert decide(DAILY, done, done - back, BERLIN).last_slot == done
 
 
-def test_a_sweep_goes_on_after_a_clock_set_back_a_day() -> None:
-    done = berlin(2027, 1, 5, 12, 0)
-    aligned = decide(SWEEP, done, done - timedelta(days=1, minutes=-2), BERLIN)
-    assert aligned.slot is None
-    assert aligned.last_slot == done - timedelta(days=1)
-
-
 def test_after_a_boot_with_a_date_far_ahead_nothing_waits_for_that_date() -> None:
     done = berlin(2030, 1, 5, 2, 30)
     now = berlin(2027, 1, 5, 12, 0)

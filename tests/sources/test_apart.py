@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.sources.transcripts.apart import apart_ranges
-from memoryvault.sources.transcripts.whose_words import own_text, pasted_ranges
+from memoryvault.sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
 from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, Turn
 

@@ -131,7 +131,7 @@ def test_feedback_of_a_refusal_names_what_was_refused(tmp_path: Path) -> None:
     assert (feedback.origin, feedback.text) == (Origin.REJECTION, "never push without asking")
     assert feedback.about == "Bash: git push --force"
     assert outcome.tool is not None
-    assert (outcome.tool.rejected, outcome.tool.is_error, outcome.tool.name) == (True, True, "Bash")
+    assert (outcome.tool.is_error, outcome.tool.name) == (True, "Bash")
 
 
 def test_a_tool_that_prints_a_refusal_is_not_believed(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,6 @@ from memoryvault.runtime.paths import SF_DATALESS, is_downloaded
 from memoryvault.vault import listing
 from memoryvault.vault.listing import list_left_out
 from memoryvault.vault.store import VaultStore
-
-TODAY = date(2026, 7, 1)
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    (tmp_path / "MemoryVault").mkdir()
-    return tmp_path / "MemoryVault"
-
-
-@pytest.fixture
-def store(vault: Path, tmp_path: Path) -> VaultStore:
-    return VaultStore(vault, tmp_path / "state" / "vault.lock", lambda: TODAY)
 
 
 def put(vault: Path, name: str) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-from pathlib import Path
-
 import pytest
 
 from memoryvault.runtime.errors import VaultUnavailable
@@ -15,12 +12,6 @@ from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
 
 ONE, TWO = fingerprint("one"), fingerprint("two")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> VaultStore:
-    (tmp_path / "MemoryVault").mkdir()
-    return VaultStore(tmp_path / "MemoryVault", tmp_path / "state" / "lock", lambda: date(2026, 7, 1))
 
 
 def save(store: VaultStore, path: str, mark: str, status: str = "active") -> None:

@@ -32,17 +32,6 @@ PATH = "personal-private/preferences/smoke.md"
 TODAY = date(2026, 7, 1)
 
 
-@pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    (tmp_path / "MemoryVault").mkdir()
-    return tmp_path / "MemoryVault"
-
-
-@pytest.fixture
-def store(vault: Path, tmp_path: Path) -> VaultStore:
-    return VaultStore(vault, tmp_path / "state" / "vault.lock", lambda: TODAY)
-
-
 def files(vault: Path) -> list[str]:
     return sorted(str(path.relative_to(vault)) for path in vault.rglob("*") if path.is_file())
 

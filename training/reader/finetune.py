@@ -15,9 +15,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from memoryvault.index.embedder import locate_model
+from memoryvault.index.message_reader import windows
 from memoryvault.index.packaged import PackagedModel
 from memoryvault.index.reading_model import BEFORE_CHARS, LOWER_LAYERS, MESSAGE_TOKENS, Window, window_of
-from memoryvault.pipelines.reading.sentences import windows
 
 from .data import (
     CATEGORIES,
@@ -62,7 +62,8 @@ def examples(found: Sequence[Message], own: Tokenizer) -> list[Example]:
     for number, m in enumerate(found):
         tail = encode(m.before[-BEFORE_CHARS:]).ids if m.before else []
         parts = m.sentences
-        for first, last in windows(m.text, parts, lambda text: len(encode(text).ids), MESSAGE_TOKENS) or [(0, 0)]:
+        ranges = [(part.start, part.end) for part in parts]
+        for first, last in windows(m.text, ranges, lambda text: len(encode(text).ids), MESSAGE_TOKENS) or [(0, 0)]:
             start = parts[first].start if parts else 0
             end = parts[last - 1].end if parts else len(m.text)
             coded = encode(m.text[start:end])
