@@ -46,28 +46,35 @@ def notes(vault: Path) -> Path:
 QUESTION = "when do we take a backup of the database, also after a lock"
 
 
-def test_recall_marks_what_a_session_would_not_get(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recall_sets_apart_what_hardly_answers(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["recall", QUESTION]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
-    assert [line.endswith(MARK) for line in lines] == [False, True]
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[1].strip(), lines[2], lines[4].strip()) == (ANSWERS, "these hardly answer:", WEAK)
+    assert MARK not in "".join(lines), "the line above it says so"
     assert main(["recall", QUESTION, "--json"]) == 0
-    assert [(hit["path"], hit["given"]) for hit in json.loads(capsys.readouterr().out)["hits"]] == [
-        (ANSWERS, True),
-        (WEAK, False),
+    found = json.loads(capsys.readouterr().out)["hits"]
+    assert [(hit["path"], hit["given"], hit["is_weak"]) for hit in found] == [
+        (ANSWERS, True, False),
+        (WEAK, False, True),
     ]
 
 
-def test_what_a_filter_or_another_project_brings_no_session_gets(
-    notes: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recall_says_if_nothing_answers(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["recall", "is the lock of my bicycle at home or in the garden shed"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("nothing in the vault answers that; the nearest:")
+
+
+def test_what_a_filter_brings_no_session_gets(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
     write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
     capsys.readouterr()
     assert main(["recall", QUESTION, "--filter", "status=superseded"]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith(MARK)
     assert main(["recall", "backup of the shop", "--all-projects", "-k", "1"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith(MARK)
+    assert "(fix, shop, " in (first := capsys.readouterr().out.splitlines()[0])
+    assert not first.endswith(MARK), "sessions of its own project may get it"
     assert main(["recall", "backup of the shop", "--project", "shop", "-k", "1"]) == 0
     assert not capsys.readouterr().out.splitlines()[0].endswith(MARK)
 
