@@ -62,6 +62,24 @@ def test_an_entry_is_named_by_the_path_that_was_printed(
     assert "there is no entry" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TABS", "there is no entry TABS; did you mean tabs-not-spaces?"),
+        ("tab-not-space", "there is no entry tab-not-space; did you mean tabs-not-spaces?"),
+        ("no such thing", "there is no entry 'no such thing': `memory list` shows what there is"),
+    ],
+)
+def test_a_name_that_no_entry_has_is_told_with_the_one_that_was_meant(
+    vault: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    assert main(["save", "preferences", "tabs-not-spaces", "--body", "Always use tabs."]) == 0
+    for command in (["show", name], ["guard", name], ["always", name]):
+        capsys.readouterr()
+        assert main(command) == 1
+        assert said in capsys.readouterr().err
+
+
 def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         code = main(["save", "preferences", "tabs", "--body", "Always use tabs."])
