@@ -247,7 +247,9 @@ def project_of(candidate: Candidate) -> str | None:
 def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     """Return the tier of a candidate that is not known yet, and the reason."""
     if candidate.category == "idea":
-        return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
+        if not candidate.from_user:
+            return Tier.LOW, "an idea, inferred"
+        return Tier.MEDIUM, "an idea of yours" if candidate.confirmed else f"an idea; {UNCONFIRMED}"
     if candidate.standing_rule and candidate.from_user:
         if not candidate.confirmed:
             return Tier.MEDIUM, UNCONFIRMED

@@ -109,6 +109,11 @@ def test_an_idea_goes_to_the_incubator_in_every_mode(candidate: Candidate, mode:
     assert status_at(decision.destination) == "incubating"
 
 
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_an_idea_is_the_users_only_if_a_record_says_so(confirmed: bool) -> None:
+    assert ("an idea of yours" in routed(replace(IDEA, confirmed=confirmed)).why) is confirmed
+
+
 def test_a_rule_of_a_project_is_filed_with_the_project() -> None:
     decision = routed(replace(RULE, scope="project", project="My Shop"))
     assert decision.destination == "personal-projects/my-shop/preferences/always-lint-before-pushing.md"
