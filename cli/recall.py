@@ -33,8 +33,8 @@ EPILOG = """example:
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
   memory recall --tag release                  without a question: the newest
 
-A hit that a prompt with these words would not get is marked; in JSON its `given` is false. What hardly answers comes
-last, under a line that says so; in JSON its `is_weak` is true.
+What hardly answers comes last, below a line that says so; in JSON its `is_weak` is true. Another hit that a prompt with
+these words would not get is marked; its `given` is false.
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
