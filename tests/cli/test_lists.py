@@ -60,6 +60,17 @@ def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
     assert capsys.readouterr().out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
 
 
+def test_what_was_said_last_is_listed_first(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for slug, day in (("a", "2026-02-03"), ("b", "2025-12-24"), ("c", "2026-05-01")):
+        write(vault, f"{PRIVATE}/fact/{slug}.md", "active", "Tea.", kind="fact", surfaced_at=f"{day}T12:00:00Z")
+    assert main(["list"]) == 0
+    assert [line[:10] for line in capsys.readouterr().out.splitlines()[::2]] == [
+        "2026-05-01",
+        "2026-02-03",
+        "2025-12-24",
+    ]
+
+
 def test_what_a_session_cost_is_listed_by_its_session(vault: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(vault, "personal-projects/shop/session-cost/s1.md", "active", "What the session cost.", kind="session-cost")
     assert main(["list", "--kind", "session-cost"]) == 0
