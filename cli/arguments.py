@@ -89,7 +89,7 @@ class OneLineParser(argparse.ArgumentParser):
         ours = next((word for word in WORDS.get(str(value), ()) if word in choices), "")
         meant = "--help" if value == "help" else ours or nearest(str(value), [*choices, *self.elsewhere])
         if isinstance(action, argparse._SubParsersAction):
-            meant = self.elsewhere.get(meant, meant)
+            meant = meant if meant in choices else self.elsewhere.get(meant, meant)
             nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
             hint = f"; {words}" if (words := nearest_one if ours else INSTEAD.get(str(value), nearest_one)) else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")

@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
@@ -18,8 +19,8 @@ from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
 from ..index.embedder import extra_of, locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
-from ..index.on_demand import what_starts_a_worker
 from ..index.receipts import TRIAL_CALLER
+from ..runtime.background import what_starts_a_worker
 from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
 from ..runtime.layout import DEFAULT_GROUP
 from ..runtime.process_lock import lock_holder
@@ -122,6 +123,7 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         todo = f"mend it: until then {meanwhile}, and no worker starts"
         yield Finding("settings", "fault", "; ".join(readable.faults), todo)
     wanted, told = None, ""
+    untested: tuple[str, ...] = ()
     try:
         if "vault.path" in readable.unread:
             raise SettingsError("which folder it is could not be read")
@@ -131,7 +133,7 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         told = str(error)
         wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
     for what, check in CHECKS:
-        if wanted is not None and what not in wanted:
+        if what in untested or (wanted is not None and what not in wanted):
             continue
         if readable.faults and what in WITH_OTHER_PROCESSES:
             yield Finding(what, "note", "not tested: what it starts reads the same settings")
@@ -140,7 +142,13 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
-            if str(error) != told:
+            if what == "vault" and isinstance(error, OSError):
+                untested = WRITING
+                found = _fault(what, error)
+                yield replace(
+                    found, detail=f"{found.detail}; {' and '.join(WRITING)}, which write to it, are not tested"
+                )
+            elif str(error) != told:
                 yield _fault(what, error)
 
 
@@ -422,6 +430,8 @@ WITHOUT_VAULT = {"permissions", "worker", "queue"}
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
 """Checks that need neither vault nor state folder."""
 WITH_OTHER_PROCESSES = {"round trip"}
+WRITING = ("clock", "round trip")
+"""Checks that write to the vault."""
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),
     ("permissions", permissions),

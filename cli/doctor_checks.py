@@ -74,8 +74,12 @@ class Finding:
 
 def vault_and_disk(context: Context) -> Finding:
     """A file can be written into the vault, and both disks have room."""
-    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
-        pass
+    try:
+        with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
+            pass
+    except OSError as error:
+        error.filename = str(context.vault)  # Not the file that was tried.
+        raise
     free = {str(place): shutil.disk_usage(place).free for place in (context.vault, context.state.root)}
     for place, bytes_free in free.items():
         if bytes_free < LOW_DISK_BYTES:

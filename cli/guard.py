@@ -68,6 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError("--on and --off apply to all rules: leave NAME out, or write `memory guard NAME off`")
         return _wire_actions(args, context.settings)
     if args.mark is None:
+        find_entry(context.store, args.name)
         raise UsageError(f"memory guard {shlex.quote(args.name)}: say how it guards: {', '.join(GUARDS)} or {OFF}")
     return _mark_rule(args, context)
 
@@ -123,7 +124,7 @@ def _print_state(args: argparse.Namespace, context: Context) -> int:
         return 0
     print(f"watching what the agent does: {'on' if on else 'off (memory guard --on)'}")
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
-    print(f"rules on what the agent does: {sum(rules.values())}{f' ({marked})' if marked else ''}")
+    print(f"rules that name a command or a file: {sum(rules.values())}{f' ({marked})' if marked else ''}")
     return 0
 
 

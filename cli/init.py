@@ -25,6 +25,7 @@ from ..hooks.install import (
     settings_file_of,
     uninstall,
 )
+from ..hooks.made_folders import note_missing
 from ..hooks.skill import SKILL, install_skill, is_wanted, remove_skill, skill_folder
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
@@ -388,6 +389,8 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
 
 def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOutcome]:
     """Install the hooks and the skill for each host. Raises SettingsError."""
+    with suppress(OSError):  # An uninstall then leaves empty folders: no reason to refuse.
+        note_missing(settings, (folder for host in setup.hosts for folder in _folders_of(host, settings)))
     try:
         done = {
             host: _wire(settings, with_plugin=setup.with_plugin) if host == CLAUDE else install_for(host, settings)
@@ -406,6 +409,12 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOut
     for warning in filter(None, warnings):
         note(f"memory: {warning}")
     return done
+
+
+def _folders_of(host: str, settings: Settings) -> tuple[Path, Path]:
+    """The folders that the host's hooks and skill are written to."""
+    file = settings_file_of(settings) if host == CLAUDE else WIRINGS[host].file(settings)
+    return file.parent, skill_folder(host, settings).parent
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:

@@ -15,7 +15,7 @@ from ..runtime.settings import Settings
 from ..services.hook_log import TRIAL_SESSION
 from ..services.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.kinds import POLICIES, KindPolicy
+from ..tasks.queue.kinds import POLICIES, UPKEEP, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
 from .arguments import at_least_one, is_given
 from .context import Context
@@ -42,12 +42,6 @@ DEFAULT_LIMIT = 50
 WATCH_SECONDS = 1.0
 LARGEST_ID = 2**63 - 1
 """The largest integer of SQLite."""
-UPKEEP = (
-    "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
-    "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
-    "skills.index",
-)  # fmt: skip
-"""Kinds that run every few minutes or after each change of a file; a list hides them once they have ended."""
 LIMITS = (
     "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
     "in_child",

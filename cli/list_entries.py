@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the entries that match, by path."""
+    """Print the entries that match: those said last first, as JSON by path."""
     wished = _filter(args, context.store.today())
     store = context.store
     if args.status.lower() != "all":
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json([as_json(entry) for entry in entries])
     elif entries:
-        for entry in entries:
+        for entry in sorted(entries, key=lambda entry: said_on(entry) or "", reverse=True):
             print_entry(entry)
     else:
         print("no entries match")

@@ -27,7 +27,7 @@ COMMANDS: dict[str, Command] = {
     "init": Command("init", "choose the vault, wire the hooks into your agent, start the worker", CHANGES),
     "save": Command("save", "write an entry", PROPOSES),
     "recall": Command("recall", "ask the vault", READS),
-    "list": Command("list_entries", "list entries", READS),
+    "list": Command("list_entries", "list entries, the newest first", READS),
     "show": Command("show", "show one entry", READS),
     "review": Command(
         "review",

@@ -184,7 +184,8 @@ class _Tools:
         ] = None,
         all_projects: Annotated[bool, Field(description="Look into other projects' entries, too.")] = False,
     ) -> Result:
-        """Find what earlier sessions with this user taught: preferences, decisions, fixes, workflows."""
+        """Find what earlier sessions with this user taught: preferences, decisions, fixes, workflows. A hit with
+        `is_weak` hardly answers."""
         with _tool_errors():
             if not query.strip():
                 raise UsageError("what should be recalled? the query is empty")
@@ -213,6 +214,7 @@ class _Tools:
                 "project": hit["project"] and safe_line(str(hit["project"])),
                 "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
                 "score": round(float(hit["score"]), 3),
+                "is_weak": bool(hit.get("is_weak")),
                 "text": _cut(safe_note(str(hit["excerpt"])).strip(), EXCERPT_CHARACTERS),
             }
             for hit in answer.hits

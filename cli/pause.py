@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..hooks.wiring import is_wired
-from ..index.on_demand import what_starts_a_worker
+from ..runtime.background import what_starts_a_worker
 from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder

@@ -18,7 +18,7 @@ from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, work
 from .output import note
 
 STOP_SECONDS = 30.0
-START_SECONDS = 10.0
+START_SECONDS = 20.0
 
 Background = Literal["worker", "recall"]
 

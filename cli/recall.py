@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,14 @@ EPILOG = """example:
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
   memory recall --tag release                  without a question: the newest
 
-A hit that a prompt with these words would not get is marked; in JSON its `given` is false.
+What hardly answers comes last, below a line that says so; in JSON its `is_weak` is true. Another hit that a prompt with
+these words would not get is marked; its `given` is false.
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
 SLOW_SECONDS = 2.0
 NOT_GIVEN = "a session would not get it"
+WEAK, ONLY_WEAK = "these hardly answer:", "nothing in the vault answers that; the nearest:"
 NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 
 
@@ -94,10 +96,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _update_index(context)
     filling = _filling(context)  # Before the index is read: later it may be complete.
     answer = _ask(args.query, request, context)
-    if not (answer.hits or args.json or args.project or request["all_projects"] or expression or context.agent):
+    if not (
+        _answering(answer.hits) or args.json or args.project or request["all_projects"] or expression or context.agent
+    ):
         # Whoever asks here may mean another project: its answer is better than none.
         elsewhere = _ask(args.query, {**request, "all_projects": True}, context)
-        if elsewhere.hits:
+        if _answering(elsewhere.hits):
             note(f"memory: nothing of {project} or of no project answers that; this is of other projects")
             answer = elsewhere
     if not answer.hits:
@@ -126,13 +130,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
             report_missing(named_values(tree, "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
-    for hit in hits:
-        day = effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or "-"
-        place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
-        if hit.get("given") is False:
-            place += f"; {NOT_GIVEN}"
-        print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
+    strong = _answering(hits)
+    weak = [hit for hit in hits if hit not in strong]
+    for hit in strong:
+        # A hit of another project says so itself: its own sessions may get it.
+        is_kept_back = hit.get("given") is False and hit["project"] in (None, "", project)
+        print(_line(hit, f"; {NOT_GIVEN}" if is_kept_back else ""))
+    if weak:
+        print(WEAK if strong else ONLY_WEAK)
+    for hit in weak:
+        print(_line(hit))
     return 0
+
+
+def _answering(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [hit for hit in hits if not hit.get("is_weak")]
+
+
+def _line(hit: Mapping[str, Any], remark: str = "") -> str:
+    day = effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or "-"
+    place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}{remark}"
+    return f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}"
 
 
 def _ask(query: str, request: Mapping[str, Any], context: Context) -> RecallAnswer:

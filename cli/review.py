@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -23,6 +25,7 @@ from ..pipelines.review import (
     why_none,
 )
 from ..pipelines.review import without_replacement_line as kept_text
+from ..pipelines.routing import REVERSES
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of, parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
@@ -48,10 +51,11 @@ from .context import Context
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, counted, cut, in_line, note, print_json, print_table, report_passed_over
+from .output import LEAST_COLUMNS, add_json, counted, cut, in_line, note, print_json, print_table, report_passed_over
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
 from .terminal import LEAVE, Interrupted, read_key, read_line
+from .terminal_safety import line_columns
 
 EPILOG = """example:
   memory review                                      asks about one after the other, by key
@@ -268,6 +272,27 @@ def _statement_line(entry: Entry) -> str:
     return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
 
 
+_REVERSAL = re.compile(rf"; {REVERSES}[^\n]+(?=\.$)", re.MULTILINE)
+"""What the evidence says of the note that would be replaced: the last line of what is shown says it in words."""
+
+
+def _print_wrapped(lines: Iterable[str]) -> None:
+    """Print lines indented, and continued below their indent where the terminal ends; words are kept whole."""
+    for line in lines:
+        indent = "    " + "> " * line.startswith("> ")
+        print(
+            textwrap.fill(
+                line.removeprefix("> "),
+                max(line_columns(), LEAST_COLUMNS),
+                initial_indent=indent,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            or indent.rstrip()
+        )
+
+
 def _without_marks(text: str) -> list[str]:
     """Return the lines without the heading of the evidence, the ids of its sessions, which `w` shows, and the empty
     lines that these leave."""
@@ -394,17 +419,24 @@ class _Dialogue:
         said = day_said(entry)
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
         print(", proposed by an agent" if entry.written_by_agent else "")
-        titled = title_once(entry.body, entry.title)
-        shown = [*([titled, ""] if titled else []), *_without_marks(said_once(entry.body, entry.title))]
-        print("\n".join(f"    {line}" for line in shown))
+        replaces = self._replacement(entry)
+        body = _REVERSAL.sub("", kept_text(entry.body)) if replaces else entry.body
+        titled = title_once(body, entry.title)
+        _print_wrapped([*([titled, ""] if titled else []), *_without_marks(said_once(body, entry.title))])
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
-            print(f"    {SAID}{answered} (from the transcript)")
+            _print_wrapped([f"{SAID}{answered} (from the transcript)"])
         if entry.channel == "core" and entry.kind not in REFUSED:
-            print("    It seems to be a habit for all work: l gives it to every session at its start")
+            _print_wrapped(["It seems to be a habit for all work: l gives it to every session at its start"])
+        if replaces:
+            _print_wrapped([replaces])
+
+    def _replacement(self, entry: Entry) -> str:
+        """What approving the proposal archives, '' if nothing."""
         with suppress(MemoryVaultError):  # The decision reports the error.
             if (replaced := replaced_now(self._reviewer.store, entry)) is not None:
                 says = cut(statement_of(self._reviewer.store.read(replaced).body), PIECE_CHARACTERS)
-                print(f"    Approving it archives “{says}” ({replaced})")
+                return f"Approving it archives “{says}” ({replaced})"
+        return ""
 
     def _ask(self, entry: Entry) -> bool:
         """Read one key and act on it; False to leave."""
@@ -437,6 +469,7 @@ class _Dialogue:
                     self._supersede(entry)
                 case "w":
                     self._print_excerpts(entry)
+                    return self._ask(entry)  # Of a proposal that is read already.
                 case "u":
                     self._undo()
                 case _:

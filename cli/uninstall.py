@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hooks.install import UninstallOutcome, plugin_installed, settings_file_of, uninstall
+from ..hooks.made_folders import remove_empty
 from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..runtime.background import forbid_starts
@@ -75,6 +76,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
     skills = [folder for host in HOSTS if (folder := remove_skill(host, context.settings)) is not None]
+    if not unreadable:
+        remove_empty(context.settings)
     done = Uninstalled(claude, others, skills, unit_removed, stopped)
     if args.json:
         print_json(_as_json(done))

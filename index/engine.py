@@ -118,6 +118,8 @@ class Hit:
     """ISO 8601 time at which it was said, where that is known."""
     answers: float | None = None
     """Log-odds that the question needs this entry (ScoredEntry.log_odds), None without a ranking."""
+    is_weak: bool = False
+    """Whether it hardly answers: a prompt with these words would not get it."""
 
 
 @dataclass(frozen=True)
@@ -520,7 +522,7 @@ class RecallEngine:
         """
         # A person who asks the vault can judge the answers.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)
-        have_the_word = [scored for scored in gated if scored.keyword is not None and len(state.analysis.terms) == 1]
+        have_the_word = [scored for scored in gated if _has_the_word(scored, state)]
         if not state.query.is_prompt:
             return passed or have_the_word
         if not state.analysis.is_one_word:
@@ -554,8 +556,12 @@ class RecallEngine:
             elif state.query.is_prompt and any(is_near_duplicate(hit.excerpt, other.excerpt) for other in hits):
                 state.reject(scored, row, SAYS_THE_SAME)
             else:
-                hits.append(hit)
+                hits.append(replace(hit, is_weak=self._is_weak(scored, state)))
         return hits
+
+    def _is_weak(self, scored: ScoredEntry, state: _RecallState) -> bool:
+        limit = threshold(self._eagerness, by_meaning=scored.dense is not None)
+        return not (scored.is_answer or scored.log_odds >= limit or _has_the_word(scored, state))
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         """Return the newest entries that the filter admits: the user asked for them, though none has the words."""
@@ -635,6 +641,11 @@ def _make_hit(entry: EntryRow | Entry, session: str | None, chunk: StoredChunk, 
         surfaced_at=entry.surfaced_at,
         answers=round(scored.log_odds, 3) if scored else None,
     )
+
+
+def _has_the_word(scored: ScoredEntry, state: _RecallState) -> bool:
+    """Whether the entry has the only significant word of the question."""
+    return scored.keyword is not None and len(state.analysis.terms) == 1
 
 
 def _count_words(text: str, query: QueryAnalysis) -> int:

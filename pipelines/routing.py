@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
 from ..runtime.slug import idea_slug, mining_slug, slugify
+from ..vault.failure import PLACE, read_cure
 from .candidate import Candidate
 
 ReviewMode = Literal["interactive", "auto", "silent"]
@@ -246,7 +247,9 @@ def project_of(candidate: Candidate) -> str | None:
 def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     """Return the tier of a candidate that is not known yet, and the reason."""
     if candidate.category == "idea":
-        return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
+        if not candidate.from_user:
+            return Tier.LOW, "an idea, inferred"
+        return Tier.MEDIUM, "an idea of yours" if candidate.confirmed else f"an idea; {UNCONFIRMED}"
     if candidate.standing_rule and candidate.from_user:
         if not candidate.confirmed:
             return Tier.MEDIUM, UNCONFIRMED
@@ -261,12 +264,21 @@ def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widene
     if candidate.category == "idea":
         return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"
     otherwise = "-".join(filter(None, (candidate.kind, (candidate.said_at or "")[:10])))
-    slug = mining_slug(candidate.title, candidate.answered, otherwise)
+    slug = mining_slug(_named_after(candidate), candidate.answered, otherwise)
     may_save = mode == "silent" and (candidate.confirmed or not candidate.from_user)
     if tier is Tier.HIGH or (tier is Tier.MEDIUM and may_save):
         return f"{DEFAULT_GROUP if widened else group_of(candidate)}/{candidate.kind}/{slug}.md"
     folder = REVIEW if tier is Tier.MEDIUM and mode == "interactive" else INBOX
     return f"{DEFAULT_GROUP}/{folder}/{slug}.md"
+
+
+def _named_after(candidate: Candidate) -> str:
+    """What the note's name is made of: of a command's failure what was told, since many begin with the command."""
+    cure = read_cure(candidate.statement)
+    if cure is None or not cure[1]:
+        return candidate.title
+    place = PLACE.search(cure[1])
+    return cure[1][place.end() :] if place else cure[1]
 
 
 def group_of(candidate: Candidate) -> str:

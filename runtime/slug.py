@@ -102,6 +102,12 @@ def _telling(words: list[str]) -> list[str]:
     return [word for word in words if len(word) > 1 and word not in ENGLISH | STOP_WORDS | CHATTER | _NEGATIONS]
 
 
+def tells_nothing(text: str) -> bool:
+    """Whether a statement says nothing by itself: grammar and courtesy, and no negation ("That was it")."""
+    words = _words(_APOSTROPHE.sub("", text))
+    return bool(words) and not _telling(words) and _NEGATIONS.isdisjoint(words)
+
+
 def _without_function_words(words: list[str]) -> list[str]:
     """Return each word once, without function words and single characters; negations stay."""
     return [word for word in dict.fromkeys(words) if len(word) > 1 and word not in ENGLISH]

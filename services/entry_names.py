@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from ..pipelines.review import former_path
 from ..runtime.errors import EntryInvalid, EntryNotFound, UsageError
@@ -17,6 +19,7 @@ from ..vault.wording import one_line
 LIVING = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
 MOST_NAMED = 8
 """How many matching entries an error names."""
+MOST_MEANT, MOST_COMPARED, LEAST_ALIKE = 3, 2_000, 0.75
 
 
 def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:
@@ -31,7 +34,7 @@ def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> En
     except EntryNotFound:
         if not (superseded := [*store.readable(_of_superseded(store, _relative(store, name)))]):
             raise
-        return _only(name, superseded)
+        return _only(store, name, superseded)
     if path is not None:
         return store.read(path)
     named = _of_slug(store, name)
@@ -40,7 +43,7 @@ def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> En
         store.read(named[0])  # Raises why it cannot be read.
     found = found or _of_title(name, store.readable()) or [*store.readable(_of_superseded(store, name))]
     living = [entry for entry in found if is_living(entry)] if living_first else []
-    return _only(name, living or found)
+    return _only(store, name, living or found)
 
 
 def resolve_entry(store: VaultStore, name: str) -> str:
@@ -56,7 +59,7 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     if not found and len(named) == 1:
         require_living(store, named[0])  # Raises why it is not active.
     found = found or _of_title(name, filter(is_living, store.readable()))
-    return _only(name, found).path
+    return _only(store, name, found).path
 
 
 def is_living(entry: Entry) -> bool:
@@ -94,7 +97,7 @@ def _path_called(store: VaultStore, name: str) -> str | None:
             return path
     if " " in relative and not relative.endswith(".md"):  # A title may contain a slash, too.
         return None
-    raise _not_found(name)
+    raise _not_found(store, name)
 
 
 def _of_slug(store: VaultStore, name: str) -> list[str]:
@@ -120,9 +123,9 @@ def _as_title(text: str) -> str:
     return composed(one_line(text)).casefold().rstrip(".")
 
 
-def _only(name: str, found: Sequence[Entry]) -> Entry:
+def _only(store: VaultStore, name: str, found: Sequence[Entry]) -> Entry:
     if not found:
-        raise _not_found(name)
+        raise _not_found(store, name)
     if len(found) > 1:
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         paths = ", ".join(entry.path for entry in found[:MOST_NAMED])
@@ -130,8 +133,14 @@ def _only(name: str, found: Sequence[Entry]) -> Entry:
     return found[0]
 
 
-def _not_found(name: str) -> EntryNotFound:
-    return EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
+def _not_found(store: VaultStore, name: str) -> EntryNotFound:
+    wanted = composed(name.removesuffix(".md").rpartition("/")[2]).casefold()
+    slugs = {path.removesuffix(".md").rpartition("/")[2]: None for path in store.walk() if "/_" not in path}
+    begun = [slug for slug in slugs if wanted and composed(slug).casefold().startswith(wanted)]
+    # Comparing takes about 0.1 ms a name.
+    near = begun or get_close_matches(wanted, [*slugs][:MOST_COMPARED], n=MOST_MEANT, cutoff=LEAST_ALIKE)
+    meant = f"; did you mean {' or '.join(near[:MOST_MEANT])}?" if near else ": `memory list` shows what there is"
+    return EntryNotFound(f"there is no entry {shlex.quote(name) if ' ' in name else name}{meant}")
 
 
 def _relative(store: VaultStore, name: str) -> str:

@@ -99,6 +99,8 @@ def _base(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
+PLACE = re.compile(r"(?:^|[\s(])[\w./\\-]+\.\w+:\d+(?::\d+)?:?(?=\s)")
+"""File and line, as compilers, linters and tests name them before what they say."""
 EXACT, MESSAGE, KIND = "x", "n", "c"
 """The kinds of keys by which a failure is recognised, the surest first; keys begin with them."""
 MOST_KEY_LINES = 60

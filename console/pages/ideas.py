@@ -103,7 +103,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         to_answer=sum(slug_of(path) in stale for path in ordered),
         months=context.settings.memory.incubator_gc_months,
         surfaced=_surfaced(context, store, chosen),
-        files=_beside(chosen, every[INCUBATOR]),
+        files=_beside(store, chosen, every[INCUBATOR]),
         away=len(put_away_ideas(store)),
         search=search,
         last=reviewer.last_decision(),
@@ -128,12 +128,13 @@ def _surfaced(context: ConsoleContext, store: VaultStore, idea: Entry | None) ->
         return None
 
 
-def _beside(idea: Entry | None, notes: Sequence[str]) -> list[str]:
-    """Paths among `notes` that research wrote beside the idea."""
+def _beside(store: VaultStore, idea: Entry | None, notes: Sequence[str]) -> list[tuple[str, str]]:
+    """Path and title of each of `notes` that research wrote beside the idea."""
     if idea is None:
         return []
     folder = idea.path.rpartition("/")[0]
-    return sorted(path for path in notes if path.startswith(f"{folder}/") and path != idea.path)
+    paths = sorted(path for path in notes if path.startswith(f"{folder}/") and path != idea.path)
+    return [(entry.path, entry.title) for entry in store.readable(paths)]
 
 
 PAGE = Page(

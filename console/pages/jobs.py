@@ -13,11 +13,12 @@ from starlette.routing import Route
 from ...runtime.errors import UsageError
 from ...runtime.process_lock import lock_holder
 from ...schedules.table import SCHEDULES
+from ...services.hook_log import TRIAL_SESSION
 from ...services.paging import Listed, nearest_page
 from ...services.pausing import why_nothing_starts
 from ...tasks.queue.enqueue import open_ledger
-from ...tasks.queue.kinds import POLICIES
-from ...tasks.queue.ledger import STATES, Ledger
+from ...tasks.queue.kinds import POLICIES, UPKEEP
+from ...tasks.queue.ledger import STATES, Job, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
 from ..context import ConsoleContext, Notice, Page, attempt, counted, page_number, routes_of
 
@@ -48,6 +49,8 @@ class JobFilter:
     text: str
     number: int
     is_live: bool
+    has_upkeep: bool
+    """Whether upkeep that has ended is listed, too."""
 
     @classmethod
     def of(cls, request: Request) -> JobFilter:
@@ -61,6 +64,7 @@ class JobFilter:
             text=values.get("q", "").strip()[:200],
             number=page_number(request),
             is_live=values.get("live") != "off",
+            has_upkeep=any(values.get(name, "").strip() for name in ("all", "state", "kind", "q")),
         )
 
     @property
@@ -73,6 +77,7 @@ class JobFilter:
             "kind": self.kind,
             "q": self.text,
             "live": "" if self.is_live else "off",
+            "all": "1" if self.has_upkeep and not (self.state or self.kind or self.text) else "",
         }
 
 
@@ -120,15 +125,24 @@ def _values(context: ConsoleContext, asked: JobFilter) -> dict[str, Any]:
             return {**values, "schedules": _scheduler(ledger).status(), "zone": local_timezone()}
         if asked.view == "kinds":
             return {**values, "rows": _kinds(ledger)}
-        states = [state for state in STATES if asked.state in ("", state)]
         wanted, number = 0, max(1, asked.number)
         while wanted != number:
             wanted, behind = number, (number - 1) * ON_A_PAGE
-            jobs, total = ledger.page(states, kind=asked.kind or None, text=asked.text, behind=behind, most=ON_A_PAGE)
+            jobs, total, upkeep = _jobs(ledger, asked, behind)
             number, pages = nearest_page(total, wanted, ON_A_PAGE)
         listed = Listed(jobs, total, number, pages)
         running = ledger.list_jobs(["running"], most=MOST_RUNNING)
-        return {**values, "listed": listed, "running": running}
+        return {**values, "listed": listed, "running": running, "upkeep": upkeep}
+
+
+def _jobs(ledger: Ledger, asked: JobFilter, behind: int) -> tuple[list[Job], int, int]:
+    """One page of jobs, the number of all, and how many of upkeep were left out."""
+    states = [state for state in STATES if asked.state in ("", state)]
+    jobs, total = ledger.page(states, kind=asked.kind or None, text=asked.text, behind=behind, most=ON_A_PAGE)
+    if asked.has_upkeep:
+        return jobs, total, 0
+    jobs, upkeep = ledger.list_without(UPKEEP, f'"{TRIAL_SESSION}', behind=behind, most=ON_A_PAGE)
+    return jobs, total - upkeep, upkeep
 
 
 def _overview(context: ConsoleContext, ledger: Ledger) -> dict[str, Any]:

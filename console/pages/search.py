@@ -101,6 +101,8 @@ class Results(Listed[Mapping[str, Any]]):
     """One page of hits: mappings with path, title, kind, …, and scores if a recall found them."""
 
     remarks: tuple[str, ...] = ()
+    answering: int = 0
+    """How many of all hits, on every page, are not weak."""
 
 
 def quoted(value: str) -> str:
@@ -171,7 +173,9 @@ def _recalled(context: ConsoleContext, asked: SearchForm, number: int) -> Result
         settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS
     )
     remarks = [f"answered {DEGRADED_MESSAGES.get(code, code)}" for code in answer.degraded]
-    return Results(**vars(page_of(answer.hits, number, ON_A_PAGE)), remarks=tuple(remarks))
+    hits = [hit for hit in answer.hits if asked.is_weak or not hit.get("is_weak")]
+    answering = sum(not hit.get("is_weak") for hit in hits)
+    return Results(**vars(page_of(hits, number, ON_A_PAGE)), remarks=tuple(remarks), answering=answering)
 
 
 def _choices(context: ConsoleContext) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ...vault.turn import Origin, Role, Turn
 from ...vault.wording import beginning_of, end_of
 from ..scrub import scrub, scrub_passage
+from .sentences import sentences
 
 QUOTE_CHARS = 160
 """Most characters quoted of what a message answers."""
@@ -23,6 +24,9 @@ EDITS = frozenset(
 )
 """Tools that change files."""
 _LINE = re.compile(r"[^\n]+")
+_REDIRECTION = re.compile(r"\s[12&]?>{1,2}\s*(?:&[12]|/dev/null)(?=\s|$|[;|&)])")
+"""Of output to the other stream or to nowhere: it says nothing of what a command does."""
+_CLOSING = " \"'”’)]*_`"
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 _FAILURE = re.compile(
     r"^(?:--- FAIL|FAIL\b|FAILED\b|E\s{2,}|error(?:\[\w+\])?:|fatal:|panic:|Traceback \(most recent|npm ERR!"
@@ -44,8 +48,8 @@ class ToolStep:
 
     @functools.cached_property
     def line(self) -> str:
-        """The command, shortened."""
-        line = " ".join(self.command.split())
+        """The command without redirections, shortened."""
+        line = " ".join(_REDIRECTION.sub(" ", self.command).split())
         return line if len(line) <= COMMAND_CHARS else beginning_of(line, COMMAND_CHARS - 1).rstrip() + "…"
 
 
@@ -108,9 +112,10 @@ def occasion(turn: Turn, said: str) -> str:
 def last_words(said: str) -> str:
     """Return the agent's question in what it said, else its last line: at most QUOTE_CHARS characters."""
     tail = end_of(said.strip(), LAST_CHARS)
-    end = tail.rfind("?") + 1
-    start = max(tail.rfind(sign, 0, max(end - 1, 0)) for sign in ".!?\n") + 1
-    if not tail[start:end].strip():
+    asked = [part for part in sentences(tail) if part.of(tail).rstrip(_CLOSING).endswith(("?", "？"))]
+    if asked:
+        start, end = asked[-1].start, asked[-1].end
+    else:
         lines = [line for line in _LINE.finditer(tail) if line[0].strip() and not line[0].strip().startswith("```")]
         if not lines:
             return ""

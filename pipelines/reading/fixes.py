@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from ...vault.failure import PLACE
 from ...vault.turn import Turn
 from .context import EDITS, ToolStep
 from .sentences import Sentence, sentences
@@ -20,7 +21,16 @@ _CURE = re.compile(
     r"|turned out|was missing|needed|due to)\b",
     re.IGNORECASE,
 )
-_NEXT = re.compile(r"^(?:let me|now|i'll|i will|next|should i|let's)\b|\?$", re.IGNORECASE)
+_NEXT = re.compile(r"^(?:let me|now|i'll|i will|next|should i|let's)\b|[?:]$", re.IGNORECASE)
+"""What comes next: a step, a question, a list."""
+_CLASS = re.compile(r"(?:^|[\s:])(?:(?:\w+\.)*\w+(?:Error|Exception)|E(?!RROR\b)[A-Z]{4,})\b")
+_ERROR = re.compile(r"\b(?:error|fatal|panic)\b", re.IGNORECASE)
+_BEGINNING = re.compile(r"\A")
+_STATE = re.compile(r"\[[^]]*\]")
+LEAST_WORDS = 3
+"""Fewest words of a line without place and error that tells what failed; "task failed" and "5 issues" do not."""
+LAST_LINES = 3
+"""How many of the last lines may tell it in words alone; further up stands what the program said before it failed."""
 _BLANK = re.compile(r"\*\*|^#+\s*|`{3,}")
 
 
@@ -47,9 +57,25 @@ class ProvedFix:
 
     @property
     def symptom(self) -> str:
-        """The last line of the failure's output."""
-        lines = [line.strip() for line in self.failed.error.splitlines() if line.strip()]
-        return " ".join(lines[-1].split())[:SYMPTOM_CHARS] if lines else ""
+        """The last line of the failure's output that tells what failed; '' if none does.
+
+        One with a place in a file tells most, then one that names an error. The last line of all is often a count.
+        """
+        lines = [line.strip() for line in reversed(self.failed.error.splitlines()) if line.strip()]
+        ways = ((PLACE, 1, lines), (_CLASS, 1, lines), (_ERROR, LEAST_WORDS, lines), (_CLASS, 0, lines))
+        for pattern, least, among in (*ways, (_BEGINNING, LEAST_WORDS, lines[:LAST_LINES])):
+            for line in among:
+                found = pattern.search(line)
+                if found and _words(line[found.end() :]) >= least and not line.endswith(":"):
+                    return " ".join(line.split())[:SYMPTOM_CHARS]
+        return ""
+
+
+def _words(text: str) -> int:
+    """Return how many words of a language a line of output has: no names, paths, numbers, calls or states in
+    brackets."""
+    words = (word.strip(".,:;!?()'\"“”`") for word in _STATE.sub(" ", text).split())
+    return sum(len(word) > 1 and word.isalpha() and not any(letter.isupper() for letter in word[1:]) for word in words)
 
 
 class FixFinder:
@@ -91,7 +117,10 @@ class FixFinder:
             claim, telling = mended.claims[-1]
             end = max((s.end for s in telling if s.end - telling[0].start <= MOST_CHARS), default=telling[0].end)
             said = (telling[0].start, end)
-        return ProvedFix(mended.step, step, claim, said, _change(mended.changes))
+        proved = ProvedFix(mended.step, step, claim, said, _change(mended.changes))
+        # "It failed, and passed after a change to common.go" helps nobody.
+        tells = claim is not None or proved.symptom or not any(change.name in EDITS for change in mended.changes)
+        return proved if tells else None
 
 
 def _change(steps: Sequence[ToolStep]) -> str:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from ...runtime.private import PRIVATE_MARK
+from ...runtime.slug import tells_nothing
 from ...vault.turn import Origin, Turn, blanked
 from ..candidate import Candidate, Category, moment
 from ..scrub import findings_in_passage, scrub_passage
@@ -135,7 +136,9 @@ class Miner:
         saves = any(finding.tier == "save" for finding in findings)
         if saves and not all(own) and self._worth_alone(text, before, parts, own) < limits.save:
             own = [False] * len(parts)  # Sure only because of another's words beside them.
-        return [self._of_user(turn, parts, own, finding) for finding in findings]
+        found = (self._of_user(turn, parts, own, finding) for finding in findings)
+        # "That was it": what was, its own words do not tell.
+        return [each for each in found if each.category not in ("fact", "fix") or not tells_nothing(each.statement)]
 
     def _is_own(self, turn: Turn, part: Sentence, said: SentenceReading) -> bool:
         # Each sentence with its surroundings, without which it would be judged differently.

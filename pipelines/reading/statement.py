@@ -17,6 +17,7 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 _BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
+_BRACKETED = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*\w[.!]?)\)[.!]?")
 LEAST_WORDS = 4
 """A sentence of fewer words needs the one beside it."""
 
@@ -73,6 +74,8 @@ def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
 
 
 def statement(text: str) -> str:
-    """Put a text on one line, without opening words ("Okay. Remember: …"); never ''."""
+    """Put a text on one line, without opening words ("Okay. Remember: …") and brackets around it all; never ''."""
     line = " ".join(text.split())
+    if (bracketed := _BRACKETED.fullmatch(line)) is not None:
+        line = bracketed[1]
     return without_request(without_opening(line) or line)

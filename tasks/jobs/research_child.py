@@ -341,6 +341,7 @@ class Research:
                 cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
             )
             for hit in hits
+            if not hit.get("is_weak")
         ]
         none = (
             f"Nothing was found in the vault, which answered {by}." if by else "Nothing in the vault is about it yet."

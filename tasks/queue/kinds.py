@@ -13,6 +13,13 @@ from ...runtime.errors import MemoryVaultError
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 ArgType = Literal["text", "session", "flag", "paths"]
 
+UPKEEP = (
+    "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
+    "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
+    "skills.index",
+)  # fmt: skip
+"""Kinds that run every few minutes or after each change of a file; of ended ones a list shows the count."""
+
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _MAX_TEXT = 4096
 _MAX_PATHS = 1000

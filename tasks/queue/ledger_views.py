@@ -25,11 +25,11 @@ class LedgerViews(QueueDatabase):
         rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
 
-    def list_without(self, kinds: Iterable[str], text: str, *, most: int) -> tuple[list[Job], int]:
-        """Return the newest jobs, and their number, without done or cancelled jobs of these kinds or with `text` in
-        their arguments."""
+    def list_without(self, kinds: Iterable[str], text: str, *, behind: int = 0, most: int) -> tuple[list[Job], int]:
+        """Return the newest jobs, `most` of them after the first `behind`, without done or cancelled jobs of these
+        kinds or with `text` in their arguments, and how many were left out."""
         passed_over = {"kinds": json.dumps(list(kinds)), "text": text}
-        rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "most": most})
+        rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "behind": behind, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
 
     def of_session(self, session: str, *, most: int = 20) -> list[Job]:

@@ -464,6 +464,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("lits",), "there is no command 'lits'; did you mean `memory list`?"),
         (("recal",), "there is no command 'recal'; did you mean `memory recall`?"),
         (("init", "--history-days", "x"), "argument --history-days: 'x' is not a whole number"),
         (("review", "--decide"), "argument --decide: it needs a value"),

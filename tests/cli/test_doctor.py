@@ -53,6 +53,7 @@ from memoryvault.services.stores import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.vault.automemory import PROBE_KIND
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -68,6 +69,17 @@ def test_before_init_the_missing_vault_is_said_once(context: Context) -> None:
     findings = list(examine(Context(env)))
     assert [finding.what for finding in findings if "no vault is set" in finding.detail] == ["vault"]
     assert [finding.what for finding in findings if finding.grade == "fault"] == ["vault"]
+
+
+def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", "doctor", "--json"])
+    done = subprocess.run(argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    sandbox.vault.chmod(0o755)
+    faults = {each["what"]: each["detail"] for each in json.loads(done.stdout) if each["grade"] == "fault"}
+    assert list(faults) == ["vault"]
+    assert faults["vault"].startswith(f"{sandbox.vault}: ")
+    assert faults["vault"].endswith("; clock and round trip, which write to it, are not tested")
 
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:

@@ -48,20 +48,29 @@ def notes(vault: Path) -> Path:
 QUESTION = "when do we take a backup of the database, also after a lock"
 
 
-def test_recall_marks_what_a_session_would_not_get(notes: Path, memory: Command) -> None:
-    lines = [line for line in memory("recall", QUESTION).out.splitlines() if not line.startswith(" ")]
-    assert [line.endswith(MARK) for line in lines] == [False, True]
-    assert [(hit["path"], hit["given"]) for hit in memory.json("recall", QUESTION)["hits"]] == [
-        (ANSWERS, True),
-        (WEAK, False),
+def test_recall_sets_apart_what_hardly_answers(notes: Path, memory: Command) -> None:
+    lines = memory("recall", QUESTION).out.splitlines()
+    assert (lines[1].strip(), lines[2], lines[4].strip()) == (ANSWERS, "these hardly answer:", WEAK)
+    assert MARK not in "".join(lines), "the line above it says so"
+    found = memory.json("recall", QUESTION)["hits"]
+    assert [(hit["path"], hit["given"], hit["is_weak"]) for hit in found] == [
+        (ANSWERS, True, False),
+        (WEAK, False, True),
     ]
 
 
-def test_what_a_filter_or_another_project_brings_no_session_gets(notes: Path, memory: Command) -> None:
+def test_recall_says_if_nothing_answers(notes: Path, memory: Command) -> None:
+    (first, *_) = memory("recall", "is the lock of my bicycle at home or in the garden shed").out.splitlines()
+    assert first.startswith("nothing in the vault answers that; the nearest:")
+
+
+def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> None:
     write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
     write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
     assert memory("recall", QUESTION, "--filter", "status=superseded").out.splitlines()[0].endswith(MARK)
-    assert memory("recall", "backup of the shop", "--all-projects", "-k", "1").out.splitlines()[0].endswith(MARK)
+    first = memory("recall", "backup of the shop", "--all-projects", "-k", "1").out.splitlines()[0]
+    assert "(fix, shop, " in first
+    assert not first.endswith(MARK), "sessions of its own project may get it"
     assert not memory("recall", "backup of the shop", "--project", "shop", "-k", "1").out.splitlines()[0].endswith(MARK)
 
 

@@ -147,7 +147,8 @@ def test_an_entry_s_day_is_the_one_on_which_it_was_said(agent: Agent) -> None:
     note = agent.sandbox.vault / "personal-private/preferences/tabs.md"
     note.write_text(note.read_text("utf-8").replace("tags:", "surfaced_at: 2024-05-17T12:00:00Z\ntags:", 1), "utf-8")
     agent.memory("vault", "reindex")
-    assert [hit["updated"] for hit in agent.call("recall", query="tabs or spaces?")["hits"]] == ["2024-05-17"]
+    (hit,) = agent.call("recall", query="tabs or spaces?")["hits"]
+    assert (hit["updated"], hit["is_weak"]) == ("2024-05-17", False)
     assert [entry["day"] for entry in agent.call("list")["entries"]] == ["2024-05-17"]
     assert len(agent.call("list", updated_since="2026-01-01")["entries"]) == 1, "it was written since"
 

@@ -59,6 +59,22 @@ def test_an_entry_is_named_by_the_path_that_was_printed(
     assert "there is no entry" in memory("show", f"~/{vault.name}/personal-private/preferences/none.md", code=1).err
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("TABS", "there is no entry TABS; did you mean tabs-not-spaces?"),
+        ("tab-not-space", "there is no entry tab-not-space; did you mean tabs-not-spaces?"),
+        ("no such thing", "there is no entry 'no such thing': `memory list` shows what there is"),
+    ],
+)
+def test_a_name_that_no_entry_has_is_told_with_the_one_that_was_meant(
+    vault: Path, memory: Command, name: str, said: str
+) -> None:
+    memory("save", "preferences", "tabs-not-spaces", "--body", "Always use tabs.")
+    for command in ("show", "guard", "always"):
+        assert said in memory(command, name, code=1).err
+
+
 def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, memory: Command) -> None:
     line = ("save", "preferences", "tabs", "--body", "Always use tabs.")
     memory(*line)

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
@@ -46,6 +47,21 @@ def test_jobs_are_filtered_and_searched(bed: Bed, front: Front) -> None:
     assert "<script>" not in front.get("jobs").text.replace("<script src", "")
 
 
+def test_upkeep_that_has_ended_is_counted_and_shown_when_it_is_asked_for(bed: Bed, front: Front) -> None:
+    queued = queued_job(bed)
+    with open_ledger(bed.settings) as ledger:
+        ended = [ledger.enqueue("embed.drain"), ledger.enqueue("reflect.session", {"session": f"{TRIAL_SESSION}1"})]
+        for job in ended:
+            ledger.cancel(job)
+        waits = ledger.enqueue("index.reconcile", delay_seconds=600)
+    page = front.get("jobs")
+    assert ids(page.text) == [waits, queued]
+    assert "2 jobs, the newest first" in visible(page)
+    assert "2 jobs of upkeep ended: show them, too" in visible(page)
+    assert ids(front.get("jobs", all="1").text) == [waits, *reversed(ended), queued]
+    assert ids(front.get("jobs", kind="embed.drain").text) == ended[:1]
+
+
 @pytest.mark.slow
 def test_ten_thousand_jobs_are_shown_by_page(bed: Bed, front: Front) -> None:
     with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
@@ -54,10 +70,10 @@ def test_ten_thousand_jobs_are_shown_by_page(bed: Bed, front: Front) -> None:
             " VALUES ('index.reconcile', '{}', 'done', ?, ?, ?)",
             [(number, number, number) for number in range(10_000)],
         )
-    page = front.get("jobs", page="3")
+    page = front.get("jobs", page="3", all="1")
     assert "10,000 jobs" in visible(page)
     assert ids(page.text) == list(range(9950, 9925, -1))
-    assert ids(front.get("jobs", page="999999").text)[-1] == 1
+    assert ids(front.get("jobs", page="999999", all="1").text)[-1] == 1
 
 
 def test_a_dead_job_is_retried_once(bed: Bed, front: Front) -> None:

@@ -172,6 +172,19 @@ def test_after_a_decision_on_a_row_the_focus_is_on_the_next_row(bed: Bed, window
     expect(page.locator("#said")).to_be_in_viewport()
 
 
+PHONE_WIDTH = 390
+
+
+def test_a_phone_shows_the_buttons_of_the_inbox_and_every_tab_without_scrolling(bed: Bed, windows: Windows) -> None:
+    inbox_note(bed, "one", "A guess about one thing, which the session that it was made in says at some length.")
+    page = windows.sign_in("phone")
+    for address, name in (("inbox?view=all", "Reject"), ("jobs", "Stop the updates")):
+        page.goto(windows.console.base + address)
+        box = page.locator(f"main :text('{name}')").first.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= PHONE_WIDTH, name
+
+
 def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, windows: Windows) -> None:
     with open_ledger(bed.settings) as ledger:
         job = ledger.enqueue("embed.drain")

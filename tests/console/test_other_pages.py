@@ -115,6 +115,12 @@ def test_ideas_are_shown_by_the_days_they_were_said_the_oldest_first(bed: Bed, f
     assert re.findall(r"20\d\d-\d\d-\d\d", rows)[:3] == sorted(days.values())
 
 
+def test_what_was_looked_up_about_an_idea_is_listed_by_title(bed: Bed, front: Front) -> None:
+    folder = bed.vault / "personal-private" / "_idea-incubator" / idea(bed, "Retry page", "A page of all that failed.")
+    (folder / "related-memoryvault.md").write_text("---\nkind: idea-research\n---\n\n# Related memories\n\nNone.\n")
+    assert "Looked up about it Related memories" in visible(front.get("ideas"))
+
+
 def test_an_idea_that_another_window_answered_is_not_answered_again(bed: Bed, front: Front) -> None:
     slug = idea(bed, "Retry page", "A page of all that failed.")
     page = front.get("ideas")

@@ -110,7 +110,9 @@ def test_what_hardly_answers_is_shown_when_it_is_asked_for(bed: Bed, front: Fron
     rule(bed, "money", "Prices of tea and other things are whole cents in the shop.")
     index(bed)
     assert "Nothing answers that" in visible(front.get("search", q="zebra weather forecast"))
-    assert titles(front.get("search", q="zebra weather forecast tea", weak="1").text) == ["Money"]
+    weak = front.get("search", q="zebra weather forecast tea", weak="1")
+    assert titles(weak.text) == ["Money"]
+    assert "0 entries answer; 1 hardly" in visible(weak)
 
 
 def test_without_an_index_it_says_so(front: Front) -> None:

@@ -193,6 +193,7 @@ def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     claude = sandbox.home / ".claude" / "settings.json"
+    (sandbox.home / ".codex").mkdir()  # It is installed; the others are not.
     vault = ("--vault", str(sandbox.vault))
     assert run(sandbox, monkeypatch, "init", "--yes", *vault, "--host", "codex", "--host", "antigravity", "--json") == 0
     told = json.loads(capsys.readouterr().out)
@@ -204,10 +205,10 @@ def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(
     assert claude.is_file()
     assert len(list((sandbox.home / ".copilot" / "hooks").iterdir())) == 1
     assert run(sandbox, monkeypatch, "uninstall") == 0
-    left = [
-        path for folder in (".claude", ".codex", ".copilot", ".gemini") for path in (sandbox.home / folder).rglob("*")
-    ]
-    assert [path for path in left if path.is_file()] == []
+    assert not any(path.is_file() for path in (sandbox.home / ".claude").rglob("*"))
+    there = [host for host in (".codex", ".copilot", ".gemini") if (sandbox.home / host).exists()]
+    assert there == [".codex"], "the folders that init made are gone, too"
+    assert not any((sandbox.home / ".codex").iterdir())
 
 
 @pytest.mark.slow

@@ -77,6 +77,22 @@ def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_th
     assert found.statement == f"{name}: 1. build 2. push the tag"
 
 
+def test_a_sentence_in_brackets_is_told_without_them() -> None:
+    (found,) = read("the cli is fine here. (we squash (always) when we merge)", Said("squash"))
+    assert found.statement == "we squash (always) when we merge"
+    (found,) = read("(a) we squash when we merge (b) we rebase (c)", Said("squash"))
+    assert found.statement.startswith("we squash when we merge (b)")
+
+
+def test_the_question_that_is_answered_is_a_whole_sentence() -> None:
+    asked = Turn(
+        Role.ASSISTANT, Origin.ASSISTANT, "Done. Should I update CLAUDE.md and commit?\n\nSee x.md?a=1.", "r0", "s1"
+    )
+    turns = [asked, PROMPT._replace(text="we never commit")]
+    (found,) = mine(turns, reader=Said("commit"))
+    assert found.occasion == "in answer to: “Should I update CLAUDE.md and commit?”"
+
+
 def test_several_things_in_one_message_are_several_memories() -> None:
     text = "Two things. Tests live beside the code they test. Also: commit messages are in English. Now fix the build."
     assert [c.statement for c in read(text, Said("Tests live", "commit messages"))] == [
@@ -150,11 +166,62 @@ def test_an_answer_tells_what_it_answers_apart_from_the_statement() -> None:
 # ------------------------------------------------------------------------------------------------- fixes
 
 
-def ran(number: int, failed: bool, output: str = "") -> list[Turn]:
-    call = ToolEvent("Bash", f"t{number}", "make test")
+def ran(number: int, failed: bool, output: str = "", command: str = "make test") -> list[Turn]:
+    call = ToolEvent("Bash", f"t{number}", command)
     return [
         Turn(Role.ASSISTANT, Origin.TOOL_USE, "", f"u{number}", "s1", tool=call),
         Turn(Role.TOOL, Origin.TOOL_RESULT, output, f"o{number}", "s1", tool=call._replace(is_error=failed)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ("a.go:305:15: undefined: cwd (typecheck)\n1 issues:\n* typecheck: 1\n[lint] ERROR task failed", "a.go:305:15"),
+        ("E  AssertionError: labels differ\n\ntests/x.py:4: AssertionError\n1 failed", "E AssertionError: labels"),
+        ("Error: Cannot find module '@shop/ui'\n\nNode.js v20.1.0", "Error: Cannot find module"),
+        ("KeyError: 'title'", "KeyError: 'title'"),
+        ("Cannot connect to the daemon. Is it running?", "Cannot connect to the daemon."),
+    ],
+)
+def test_a_failure_is_told_by_the_line_that_says_what_failed(output: str, told: str) -> None:
+    (found,) = mine([*ran(1, True, output), *edited("label.go"), *ran(2, False)], reader=Said())
+    assert found.statement.startswith(f"`make test` failed with “{told}")
+    assert found.statement.endswith("”; it passed after a change to label.go")
+
+
+@pytest.mark.parametrize(
+    "output", ["FAIL\nFAIL\tshop/till\t0.4s\nFAIL", "ok  shop/till (cached)\n[test] ERROR task failed"]
+)
+def test_a_failure_of_which_nothing_is_told_was_not_mended_by_a_change_to_a_file(output: str) -> None:
+    assert mine([*ran(1, True, output), *edited("label.go"), *ran(2, False)], reader=Said()) == []
+
+
+def test_what_announces_a_list_is_no_cure() -> None:
+    turns = [
+        *ran(1, True, "KeyError: 'a'"),
+        says("Three issues to fix because of it:"),
+        *edited("a.py"),
+        *ran(2, False),
+    ]
+    assert [found.role for found in mine(turns, reader=Said())] == ["tool"]
+
+
+def test_a_command_is_told_without_where_its_output_went() -> None:
+    turns = [*ran(1, True, "KeyError: 'a'", "make test 2>&1"), *edited("a.py"), *ran(2, False, "", "make  test")]
+    assert [found.statement[:18] for found in mine(turns, reader=Said())] == ["`make test` failed"]
+
+
+@pytest.mark.parametrize(("text", "count"), [("well, that was it then", 0), ("it was the stale lock", 1)])
+def test_a_fix_that_says_nothing_by_itself_is_none(text: str, count: int) -> None:
+    assert len(read(text, Said("it was", "was it", category="fix"))) == count
+
+
+def edited(name: str) -> list[Turn]:
+    call = ToolEvent("Edit", f"e-{name}", None, name)
+    return [
+        Turn(Role.ASSISTANT, Origin.TOOL_USE, "", f"eu-{name}", "s1", tool=call),
+        Turn(Role.TOOL, Origin.TOOL_RESULT, "", f"eo-{name}", "s1", tool=call),
     ]
 
 

@@ -95,12 +95,23 @@ def test_a_single_inference_goes_to_the_inbox_in_every_mode(candidate: Candidate
     assert decision.destination.startswith("personal-private/_inbox/")
 
 
+def test_a_command_that_passed_after_a_failure_is_named_after_what_failed() -> None:
+    text = "`mise run lint` failed with “cli/setup.go:175:19: error is not checked (errcheck)”; it passed after `a`"
+    decision = routed(replace(FIX, role="tool", statement=text))
+    assert decision.destination == "personal-private/_inbox/error-is-not-checked-errcheck.md"
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("candidate", [IDEA, replace(IDEA, role="assistant", typed=False)])
 def test_an_idea_goes_to_the_incubator_in_every_mode(candidate: Candidate, mode: ReviewMode) -> None:
     decision = routed(candidate, mode=mode)
     assert decision.destination.startswith("personal-private/_idea-incubator/add-a-status-line")
     assert status_at(decision.destination) == "incubating"
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_an_idea_is_the_users_only_if_a_record_says_so(confirmed: bool) -> None:
+    assert ("an idea of yours" in routed(replace(IDEA, confirmed=confirmed)).why) is confirmed
 
 
 def test_a_rule_of_a_project_is_filed_with_the_project() -> None:

@@ -51,6 +51,33 @@ def test_only_keys_that_do_something_are_offered(
     assert shown.count("[1/1]") == 1, "a wrong key asks for another, and does not show the proposal again"
 
 
+def test_where_it_was_said_is_shown_below_a_proposal_that_is_not_shown_again(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.remember(CHOICE)
+    assert len(answer(monkeypatch, bed, "wq")) == 2
+    shown = capsys.readouterr().out
+    assert shown.count("[1/1]") == 1
+    assert f"session {CHOICE.session}" in shown
+
+
+def test_a_long_proposal_ends_at_the_terminals_edge_and_keeps_its_words_whole(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = " ".join(f"word{number}" for number in range(60))
+    quoted = text.replace("word", "wordy")
+    bed.note("personal-private/_review/a.md", f"{text}.\n\n> {quoted}", kind="fact", status="pending")
+    monkeypatch.setenv("COLUMNS", "60")
+    answer(monkeypatch, bed, "q")
+    shown = [line for line in capsys.readouterr().out.splitlines() if "word" in line]
+    assert max(map(len, shown)) < 60
+    assert {line[:4] for line in shown} == {"    "}
+    assert sum(line.startswith("    > word") for line in shown) > 5
+    told = " ".join(" ".join(shown).replace("> ", "").split())
+    assert text in told
+    assert quoted in told
+
+
 def test_a_proposal_is_shown_without_the_marks_of_its_note(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
