@@ -86,10 +86,8 @@ def persons_home() -> str:
 
 def agent_in(env: Mapping[str, str]) -> str:
     """Return the name of the agent in whose shell a command with these variables runs; '' in the user's own shell."""
-    for name, agent in VARIABLES.items():
-        if env.get(name, "").lower() not in ("", "0", "false"):
-            return agent
-    return ""
+    found = (agent for name, agent in VARIABLES.items() if env.get(name, "").lower() not in ("", "0", "false"))
+    return next(found, "")
 
 
 def what_it_does(command: Command, args: argparse.Namespace) -> Does:

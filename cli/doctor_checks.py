@@ -263,8 +263,7 @@ def headers(context: Context) -> Finding:
         except MemoryVaultError as error:
             unreadable.append(str(error))
             continue
-        fields = skim(text)[0]
-        status = fields.get("status", "").lower()
+        status = skim(text)[0].get("status", "").lower()
         if out_of_use(path, text) == TEMPLATE:  # Obsidian's placeholders belong there.
             parts = split_header(text)
             if not in_templates(path, parts[1] if parts is not None else ""):

@@ -29,12 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory evolve`."""
     parser.add_argument("old", metavar="OLD", help=NAME)
     parser.add_argument("words", metavar="TEXT REASON", nargs="*", help="the same as --body and --reason")
-    parser.add_argument("--reason", default=None, help="why it holds no longer")
-    parser.add_argument("--new-slug", default=None, help="another name for the new entry")
+    parser.add_argument("--reason", help="why it holds no longer")
+    parser.add_argument("--new-slug", help="another name for the new entry")
     body = parser.add_mutually_exclusive_group()
-    body.add_argument("--body", default=None, help="the new text")
-    body.add_argument("--body-file", type=Path, default=None, help="a file with the new text")
-    parser.add_argument("--vault-path", type=Path, default=None, help="another vault than the configured one")
+    body.add_argument("--body", help="the new text")
+    body.add_argument("--body-file", type=Path, help="a file with the new text")
+    parser.add_argument("--vault-path", type=Path, help="another vault than the configured one")
     add_json(parser)
 
 

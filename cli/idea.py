@@ -70,8 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="IDEA | TITLE SUMMARY | list | show SLUG | …",
         help="an idea, or its title and a summary; or as below",
     )
-    parser.add_argument("--as", dest="name", metavar="NAME", default=None, help="promote: name of the project")
-    parser.add_argument("--session", metavar="ID", default=None, help="the session in which it came up")
+    parser.add_argument("--as", dest="name", metavar="NAME", help="promote: name of the project")
+    parser.add_argument("--session", metavar="ID", help="the session in which it came up")
     parser.add_argument("--all", action="store_true", help="list: archived and deleted ideas as well")
     add_json(parser)
 

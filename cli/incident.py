@@ -32,10 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault incident`."""
     parser.add_argument("action", choices=("add", "find"))
     body = parser.add_mutually_exclusive_group()
-    body.add_argument("--body", default=None, help="the message and the stack")
-    body.add_argument("--body-file", type=Path, default=None, help="a file with them (default: standard input)")
+    body.add_argument("--body", help="the message and the stack")
+    body.add_argument("--body-file", type=Path, help="a file with them (default: standard input)")
     parser.add_argument("--resolution", default="", help="add: what helped")
-    parser.add_argument("--project", default=None, help="add: whose failure it is (default: the current folder's)")
+    parser.add_argument("--project", help="add: whose failure it is (default: the current folder's)")
     add_json(parser)
 
 

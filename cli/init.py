@@ -283,8 +283,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
         return None
     from ..services.corpus.estimate import tokens_a_session  # imported here: it loads the miner
 
-    plan = plan_history(settings, days)
-    tokens = tokens_a_session(plan, settings)
+    tokens = tokens_a_session(plan_history(settings, days), settings)
     cap = settings.reflection.daily_token_cap
     cost = "uses tokens of your plan"
     if tokens:

@@ -40,7 +40,8 @@ class StatusLine:
     """A line on stderr that is rewritten, on a terminal only, and cleared at the end of the block. Thread-safe."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._shown = sys.stderr.isatty() and not quiet
+        self.shown = sys.stderr.isatty() and not quiet
+        """Whether the line is shown at all."""
         self._drawn = False
         self._lock = threading.Lock()
 
@@ -50,14 +51,9 @@ class StatusLine:
     def __exit__(self, *error: object) -> None:
         self.clear()
 
-    @property
-    def shown(self) -> bool:
-        """Whether the line is shown at all."""
-        return self._shown
-
     def show(self, text: str) -> None:
         """Replace the text of the line."""
-        if self._shown:
+        if self.shown:
             with self._lock:
                 redraw(text)
                 self._drawn = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from ..runtime.days import day_of
@@ -37,23 +37,19 @@ class Steps(Generic[Place]):
         self._reviewer = reviewer
         self._run = run
         self._done: list[tuple[Place, str | None]] = []
-        self._verdicts: list[str] = []
+        self.verdicts: list[str] = []
+        """The verdict of each step that was not undone."""
         self._known: set[str] = set()
         """Ids of the acts of all steps, including undone ones."""
-
-    @property
-    def verdicts(self) -> Sequence[str]:
-        """The verdict of each step that was not undone."""
-        return self._verdicts
 
     def skipped(self, place: Place) -> None:
         """Record that nothing was decided at `place`."""
         self._done.append((place, None))
-        self._verdicts.append(SKIPPED)
+        self.verdicts.append(SKIPPED)
 
     def decided(self, place: Place, verdict: str) -> None:
         """Record a decision at `place`; its act is the newest of the run, unless the decision changed no file."""
-        self._verdicts.append(verdict)
+        self.verdicts.append(verdict)
         acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
         newest = next(acts, None)
         self._done.append((place, None if newest in self._known else newest))
@@ -74,7 +70,7 @@ class Steps(Generic[Place]):
             print(str(error))
             return None, False
         self._done.pop()
-        self._verdicts.pop()
+        self.verdicts.pop()
         return place, changed
 
     def _take_back_older(self) -> bool:

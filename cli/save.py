@@ -40,9 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what it is: preferences, workflow, fix, …; or the text alone",
     )
     parser.add_argument("slug", nargs="?", help="its name: lower case letters, digits and dashes; or the text")
-    parser.add_argument(
-        "--group", default=None, help="folder in the vault (default personal-private, or personal-projects/PROJECT)"
-    )
+    parser.add_argument("--group", help="folder in the vault (default personal-private, or personal-projects/PROJECT)")
     parser.add_argument(
         "--always",
         "--always-load",
@@ -51,12 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="give it to every session at its start",
     )
     parser.add_argument("--tags", default="", help="comma separated")
-    parser.add_argument("--title", default=None, help="first heading (without it lists show the first sentence)")
-    parser.add_argument("--project", default=None, help="only for this project, and in its folder")
+    parser.add_argument("--title", help="first heading (without it lists show the first sentence)")
+    parser.add_argument("--project", help="only for this project, and in its folder")
     body = parser.add_mutually_exclusive_group()
-    body.add_argument("--body", default=None, help="the text")
-    body.add_argument("--body-file", type=Path, default=None, help="a file with the text")
-    parser.add_argument("--vault-path", type=Path, default=None, help="another vault than the configured one")
+    body.add_argument("--body", help="the text")
+    body.add_argument("--body-file", type=Path, help="a file with the text")
+    parser.add_argument("--vault-path", type=Path, help="another vault than the configured one")
     add_json(parser)
 
 

@@ -109,12 +109,8 @@ def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], mo
     exact = [_match(entry, exact=True) for entry in _exact(store, failure)]
     if exact:
         return exact[:most]
-    found = []
-    for path in ask(failure.normalised.replace("\n", " ")[:1000]):
-        entry = store.read(path)
-        if entry.kind == INCIDENT:
-            found.append(_match(entry, exact=False))
-    return found[:most]
+    entries = map(store.read, ask(failure.normalised.replace("\n", " ")[:1000]))
+    return [_match(entry, exact=False) for entry in entries if entry.kind == INCIDENT][:most]
 
 
 def _read(report: str) -> tuple[Scrubbed, Failure]:

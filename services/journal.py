@@ -147,13 +147,9 @@ class Journal:
     def __init__(self, state: StatePaths, store: VaultStore, *, max_bytes: int = MAX_JOURNAL_BYTES) -> None:
         self._folder = Path(state.journal)
         self._pending = Path(state.pending_change)
-        self._store = store
-        self._max_bytes = max_bytes
-
-    @property
-    def store(self) -> VaultStore:
+        self.store = store
         """The vault that the journal writes to."""
-        return self._store
+        self._max_bytes = max_bytes
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -178,7 +174,7 @@ class Journal:
 
         Raises PathRefused, VaultUnavailable.
         """
-        with self._store.lock():
+        with self.store.lock():
             self.recover()
             yield
 
@@ -238,18 +234,18 @@ class Journal:
         return self._read(_history(act))
 
     def _read(self, line: Mapping[str, Any]) -> Act:
-        return _done(with_restored(line, lambda path: text_of(self._store, path)))
+        return _done(with_restored(line, lambda path: text_of(self.store, path)))
 
     def recover(self) -> bool:
         """Complete or roll back an interrupted act; return whether there was one. Raises VaultUnavailable,
         PathRefused."""
         if not self._pending.exists():
             return False
-        with self._store.lock():
+        with self.store.lock():
             act = self._read_pending()
             if act is None:
                 return False
-            self._store.require_vault()
+            self.store.require_vault()
             if any(done.id == act["id"] for done in self.acts()):
                 # All of it was applied. Later edits by a person do not matter.
                 self._forget_pending()
@@ -274,7 +270,7 @@ class Journal:
 
         Of an archived text, the note in whose place it was loses what it said until then. Raises VaultUnavailable.
         """
-        with self._store.lock():
+        with self.store.lock():
             acts = self.acts()
             gone = set(paths)
             replaced: dict[str, frozenset[str]] = {}  # Id of an act -> paths whose text before it goes.
@@ -283,7 +279,7 @@ class Journal:
                 touched = {change.path for change in act.changes}
                 if touched & gone:
                     until |= {path for path in touched if any(old.startswith(f"{ARCHIVED}/{path}.") for old in gone)}
-                    gone |= {path for path in touched if not is_outside(path) and not self._store.is_taken(path)}
+                    gone |= {path for path in touched if not is_outside(path) and not self.store.is_taken(path)}
                 replaced[act.id] = until
             names = {PurePosixPath(path).stem for path in gone}
 
@@ -377,7 +373,7 @@ class Journal:
         for move in moves:
             if path.startswith(move.to + "/"):
                 path = move.path + path[len(move.to) :]
-        found = text_of(self._store, path)
+        found = text_of(self.store, path)
         if found == change.before:
             return
         if change.before is None:
@@ -385,9 +381,9 @@ class Journal:
         raise EditConflict(f"{change.path} was changed since it was read; nothing was written: read it again")
 
     def _expect_folder(self, move: FolderMove) -> None:
-        if not self._store.is_taken(move.path):
+        if not self.store.is_taken(move.path):
             raise EntryNotFound(f"there is no folder {move.path}")
-        if self._store.is_taken(move.to):
+        if self.store.is_taken(move.to):
             raise EntryExists(f"there is already a folder {move.to}")
 
     def _finish(self, act: Mapping[str, Any]) -> None:
@@ -395,7 +391,7 @@ class Journal:
         try:
             for move in act.get("moves", ()):
                 if not self._is_moved(act, move):
-                    self._store.move_folder(move["path"], move["to"])
+                    self.store.move_folder(move["path"], move["to"])
                     self._note_step(act, move["to"])
                     kill_point("journal-applied")
             steps = self._steps(act)
@@ -416,7 +412,7 @@ class Journal:
         self._forget_pending()
 
     def _take_back(self, act: Mapping[str, Any]) -> None:
-        self._store.require_vault()
+        self.store.require_vault()
         steps = self._steps(act)
         self._steps_file.unlink(missing_ok=True)  # After a crash, a rolled-back step must not count as done.
         for change in reversed(act["changes"]):
@@ -426,14 +422,14 @@ class Journal:
                     self._apply(act, path, after, before)
                 elif path in steps and is_outside(path):
                     # The user has edited the list since then: remove our part and keep theirs.
-                    now = text_of(self._store, path)
+                    now = text_of(self.store, path)
                     rest = without_change(now, before, after)
                     if rest is not None:
                         self._apply(act, path, now, rest)
         for move in reversed(act.get("moves", ())):
             with suppress(EntryExists, EntryNotFound, PathRefused):
                 if self._is_moved(act, move):
-                    self._store.move_folder(move["to"], move["path"])
+                    self.store.move_folder(move["to"], move["path"])
         self._forget_pending()
 
     def _take_back_unwritten(self, act: Mapping[str, Any], error: VaultUnavailable) -> None:
@@ -474,7 +470,7 @@ class Journal:
 
     def _is_done(self, change: Mapping[str, Any]) -> bool:
         after: str | None = change["after"]
-        return text_of(self._store, change["path"]) == after and change["before"] != after
+        return text_of(self.store, change["path"]) == after and change["before"] != after
 
     def _was_made(self, act: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
         if change["path"] in self._steps(act):
@@ -485,32 +481,32 @@ class Journal:
 
     def _is_moved(self, act: Mapping[str, Any], move: Mapping[str, Any]) -> bool:
         try:
-            if not self._store.is_taken(move["to"]):
+            if not self.store.is_taken(move["to"]):
                 return False
-            if not self._store.is_taken(move["path"]) or move["to"] in self._steps(act):
+            if not self.store.is_taken(move["path"]) or move["to"] in self._steps(act):
                 return True
         except PathRefused:  # The folder was replaced by a link out of the vault.
             return False
         # Both exist: an editor that had a note of the old folder open has saved it again.
         inside = (change for change in act["changes"] if change["path"].startswith(move["to"] + "/"))
-        return any(text_of(self._store, c["path"]) in (c["before"], c["after"]) for c in inside if c["before"])
+        return any(text_of(self.store, c["path"]) in (c["before"], c["after"]) for c in inside if c["before"])
 
     def _apply(self, act: Mapping[str, Any], path: str, before: str | None, after: str | None) -> None:
         expected = None if before is None else hash_of(before)
         if is_outside(path):
             text = None if after is None else Scrubbed.trusted(after, reason="the user's own file and scrubbed parts")
-            outside_write(self._store, path, text, expected, Consent(act["consent"]) if act.get("consent") else None)
+            outside_write(self.store, path, text, expected, Consent(act["consent"]) if act.get("consent") else None)
         elif after is not None:
             text = Scrubbed.trusted(after, reason="it was scrubbed, or in the vault, before it was journalled")
             try:
-                self._store.write_text(path, text, expected, keep_line_ends=True)
+                self.store.write_text(path, text, expected, keep_line_ends=True)
             except EntryExists:
                 # Another device with the same vault made the same change: a rollback would undo it there.
-                if text_of(self._store, path) != after:
+                if text_of(self.store, path) != after:
                     raise
         elif expected is not None:
             with suppress(EntryNotFound):  # As above: another device has removed it.
-                self._store.remove(path, expected)
+                self.store.remove(path, expected)
 
     def _read_pending(self) -> dict[str, Any] | None:
         try:

@@ -229,8 +229,7 @@ def index_skills(
     found: Scan, store: VaultStore, check: Callable[[], None] = lambda: None, *, dry_run: bool = False
 ) -> SkillIndexReport:
     """Update the entries. `check` may raise before each write. Raises VaultUnavailable."""
-    notes = _our_notes(store)
-    entries = [_as_skill_entry(note) for note in notes]
+    entries = [_as_skill_entry(note) for note in _our_notes(store)]
     paths = {skill.path for skill in found.skills} | set(found.unreadable)
     is_gone = {
         entry.skill_path: entry.skill_path not in paths

@@ -196,8 +196,7 @@ class Topics:
         """Return the problems of the notes without changing anything."""
         problems = []
         index = self._index()
-        lines = index_lines(index)
-        files = [one.file for one in lines]
+        files = [one.file for one in index_lines(index)]
         slugs = self._slugs()
         for file in dict.fromkeys(files):
             if file.removesuffix(".md") not in slugs:

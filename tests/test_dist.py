@@ -170,7 +170,7 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
     assert version.startswith("memory ")
     assert "asks in other words" in sandbox.memory("vault", "demo")
     with sandbox.recall_service():
-        findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
+        findings = sandbox.diagnosis()
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
     assert findings["round trip"]["grade"] == "ok", findings
 
@@ -194,7 +194,7 @@ def test_with_the_light_extra_init_downloads_the_model_after_asking(
     with sandbox.recall_service():
         sandbox.memory("service", "worker", "--until-idle")
         answer = sandbox.json("recall", "when should we put it into production?")
-        findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
+        findings = sandbox.diagnosis()
     assert answer["degraded"] == []
     assert [hit["slug"] for hit in answer["hits"]] == ["kettle"]
     assert findings["model"]["grade"] == findings["round trip"]["grade"] == "ok", findings
@@ -236,7 +236,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
             if answer:
                 break
         assert "belongs upstairs" in answer
-        findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
+        findings = sandbox.diagnosis()
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
     assert "[light]" in findings["model"]["detail"]
     assert "there is no model" in findings["round trip"]["detail"]

@@ -211,8 +211,7 @@ class Adaptation:
         if address is not None:
             result = self._ask(FetchRequest("text", address))
             text = text if result is None else result.text
-        chosen = self._settings.discovery
-        caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
+        caps = (Cap("tokens", self._settings.discovery.daily_token_cap, "day"),)
         book = SpendingBook(self._settings.state.state_db, "adaptation")
         prompt = scrub(prompt_for(pattern, text))
         request = CompletionRequest(prompt, SYSTEM, SCHEMA, MAX_OUTPUT_TOKENS, MODEL_SECONDS)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB, install, installed_events, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for, trusted_by_codex
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import load_partial_settings, load_settings
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
 
 SYNTAX = "[memory\nenabled = true\n"
 WRONG_TYPE = "[recall]\nk = 'many'\n"
@@ -180,9 +180,7 @@ def test_the_log_can_be_read_and_a_hook_be_wired(sandbox: Sandbox, content: str)
 @pytest.mark.parametrize("forget", [False, True])
 def test_doctor_names_the_fault_and_tests_the_rest(sandbox: Sandbox, forget: bool) -> None:
     break_it(sandbox, SYNTAX, forget=forget)
-    done = sandbox.run("doctor", "--json")
-    assert done.returncode == 1
-    found = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    found = sandbox.diagnosis()
     assert found["settings"]["grade"] == "fault"
     assert "config.toml:1: not valid TOML" in found["settings"]["detail"]
     hooks_go_on = "hooks go by the settings from before" in found["settings"]["todo"]

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import tempfile
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.review.test_commands import Terminal
-from memoryvault.tests.support.forked import COMMAND, ForkedSandbox, start
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal, answered
 
 pytestmark = pytest.mark.slow
 
 
 def init_at_a_terminal(sandbox: Sandbox, typed: str) -> str:
-    """Run `memory init` with these keys typed; what it printed on stderr."""
-    ours, theirs = pty.openpty()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
-        try:
-            os.write(ours, typed.encode())
-            command = ["init", "--vault", str(sandbox.vault)]
-            streams = [theirs, out.fileno(), errors.fileno()]
-            process = start(COMMAND, command, env=sandbox.environment, cwd=sandbox.root, streams=streams)
-            assert process.wait(60) == 0
-        finally:
-            os.close(ours)
-            os.close(theirs)
-        errors.seek(0)
-        return errors.read().decode("utf-8")
+    """What `memory init` writes where this is typed."""
+    status, told = answered(sandbox, ("init", "--vault", str(sandbox.vault)), typed)
+    assert status == 0, told
+    return told
 
 
 def consent(sandbox: Sandbox) -> object:

@@ -286,9 +286,8 @@ def test_an_error_of_the_system_is_reported_with_what_to_do(error: OSError, todo
 
 def test_a_state_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
-    done = ForkedSandbox(tmp_path).run("doctor", "--json")
-    found = {finding["what"]: finding for finding in json.loads(done.stdout)}
-    assert "Errno" not in done.stdout
+    found = ForkedSandbox(tmp_path).diagnosis()
+    assert "Errno" not in str(found)
     assert found["vault"]["grade"] == "fault"
     assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in found["vault"]["detail"]
     assert "MEMORY_STATE_DIR" in found["vault"]["detail"]

@@ -21,7 +21,6 @@ from memoryvault.cli.doctor import _index
 from memoryvault.cli.hook_trial import try_hooks
 from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.hooks.opencode import PLUGIN_FILE
 from memoryvault.hooks.wiring import wired_events
@@ -36,6 +35,7 @@ from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -262,8 +262,8 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
     said = init(sandbox)
     assert (said["hooks"], len(said["hook_times"])) == ("plugin", len(EVENTS))
     assert json.loads(settings_file.read_text()) == {"enabledPlugins": {"memory@memoryvault": True}}
-    findings = {each["what"]: each for each in json.loads(sandbox.run("doctor", "--json").stdout)}
-    assert (findings["hooks"]["grade"], findings["hooks"]["detail"]) == ("ok", "by the Claude Code plugin")
+    found = sandbox.diagnosis()["hooks"]
+    assert (found["grade"], found["detail"]) == ("ok", "by the Claude Code plugin")
     assert "`claude plugin uninstall memory@memoryvault`" in sandbox.memory("uninstall")
 
 
@@ -520,30 +520,30 @@ def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
 
 
-def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
-    folder = tmp_path / "home" / ".config" / "opencode"
-    folder.mkdir(parents=True)
-    argv = with_readonly(folder, [sys.executable, "-m", "memoryvault", "init", "--yes", "--host", "opencode"])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+def lines_for_the_hand(sandbox: ForkedSandbox, host: str, folder: Path, first: str) -> str:
+    """What init prints, from `first`, where it may not write into an agent's folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    argv = with_readonly(folder, [sys.executable, "-m", "memoryvault", "init", "--yes", "--host", host])
+    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
     folder.chmod(0o755)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].endswith("put the lines that are printed above into it by hand")
+    return done.stdout[done.stdout.index(first) :].removesuffix("\n")
+
+
+def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    folder = tmp_path / "home" / ".config" / "opencode"
+    lines = lines_for_the_hand(sandbox, "opencode", folder, "//")
     place = folder / PLUGIN_FILE
     place.parent.mkdir()
-    place.write_text(done.stdout[done.stdout.index("//") :].removesuffix("\n"), "utf-8")
+    place.write_text(lines, "utf-8")
     assert set(wired_events("opencode", load_settings(sandbox.environment))) >= {"SessionStart", "UserPromptSubmit"}
 
 
 def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path)
     folder = tmp_path / "home" / ".claude"
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "settings.json").write_text("{}\n")
-    argv = with_readonly(folder, [sys.executable, "-m", "memoryvault", "init", "--yes", "--host", "claude"])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    folder.chmod(0o755)
-    assert done.returncode == 1
-    assert done.stderr.strip().splitlines()[-1].endswith("put the lines that are printed above into it by hand")
-    lines = done.stdout[done.stdout.index("{\n") :]
+    lines = lines_for_the_hand(sandbox, "claude", folder, "{\n")
     assert set(json.loads(lines)["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}

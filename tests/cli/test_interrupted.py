@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.review.test_commands import Terminal, propose
+from memoryvault.tests.review.test_commands import propose
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 

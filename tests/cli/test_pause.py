@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -112,9 +111,7 @@ def test_resume_says_which_setting_still_holds(sandbox: ForkedSandbox) -> None:
     config = load_settings(sandbox.environment).config_file
     config.write_text("[memory]\nenabled = false\n", "utf-8")
     sandbox.memory("pause")
-    done = sandbox.run("resume")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
+    assert sandbox.refused("resume") == (
         "memory: the pause has ended, but memory.enabled is false: nothing is recorded and no job starts; to go on, "
         f"set memory.enabled = true in {config}\n"
     )
@@ -135,7 +132,7 @@ def test_health_and_doctor_tell_a_pause_with_the_command_that_ends_it(sandbox: F
     sandbox.memory("pause")
     told = "! MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`"
     assert told in sandbox.memory("health").splitlines()
-    found = {each["what"]: each for each in json.loads(sandbox.run("doctor", "--json").stdout)}["worker"]
+    found = sandbox.diagnosis()["worker"]
     assert found["grade"] == "note"
     assert found["detail"] == "MemoryVault is paused: nothing is recorded or said to sessions, and every job waits"
     assert found["todo"] == "`memory resume`"
@@ -166,7 +163,7 @@ def test_health_and_doctor_tell_a_paused_kind_of_job_with_the_command_that_resum
     sandbox.memory("jobs", "pause", "reflect.session")
     told = "! paused by hand: reflect.session; no such job starts until `memory jobs resume reflect.session`"
     assert told in sandbox.memory("health").splitlines()
-    (found,) = (each for each in sandbox.json("doctor") if each["what"] == "queue")
+    found = sandbox.diagnosis()["queue"]
     assert (found["grade"], found["todo"]) == ("note", "`memory jobs resume reflect.session`")
     assert found["detail"].endswith("; paused: reflect.session")
     sandbox.memory("jobs", "resume", "reflect.session")
@@ -186,10 +183,9 @@ def test_while_memory_is_switched_off_commands_leave_the_vault_as_it_is(sandbox:
         ["idea", "add", "Dark mode", "A toggle."],
         ["dismiss", "deploys", "--yes"],
     ):
-        done = sandbox.run(*command, env=off)
-        assert (done.returncode, done.stderr.count("\n")) == (1, 1), (command, done.stderr)
-        assert "memory.enabled is false" in done.stderr
-        assert "memory --force" in done.stderr
+        line = sandbox.refused(*command, env=off)
+        assert "memory.enabled is false" in line
+        assert "memory --force" in line
     assert files() == before
     assert sandbox.run("--force", *fridays, env={**off, "CLAUDECODE": "1"}).returncode == 2
     assert files() == before
@@ -201,7 +197,5 @@ def test_while_it_is_paused_no_session_is_reflected_by_hand_either(sandbox: Fork
     record_session(sandbox)
     transcript = next(path for path in sandbox.root.rglob("*.jsonl") if SESSION in path.name)
     sandbox.memory("pause")
-    done = sandbox.run("reflect", "--session", str(transcript))
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "paused" in done.stderr
+    assert "paused" in sandbox.refused("reflect", "--session", str(transcript), code=2)
     assert sandbox.run("reflect", "--session", str(transcript), "--dry-run").returncode == 0

@@ -19,8 +19,7 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
-
-from .test_questions import at_a_terminal
+from memoryvault.tests.support.terminal import answered
 
 
 @pytest.fixture
@@ -43,18 +42,15 @@ def test_the_state_folder_can_be_read_while_the_vault_is_away(sandbox: ForkedSan
 
 def test_a_vault_that_never_existed_has_no_jobs(sandbox: ForkedSandbox) -> None:
     """Where its name is misspelt, say: no state folder is made for that."""
-    done = sandbox.run("jobs", "list", env={"MEMORY_VAULT_PATH": str(sandbox.root / "Obsidain")})
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "is not there: mount it" in done.stderr
+    line = sandbox.refused("jobs", "list", env={"MEMORY_VAULT_PATH": str(sandbox.root / "Obsidain")})
+    assert "is not there: mount it" in line
     assert len(os.listdir(sandbox.root / "state")) == 1
 
 
 def test_doctor_tests_what_it_can_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
     sandbox.vault.rename(sandbox.root / "elsewhere")
-    done = sandbox.run("doctor", "--json")
-    assert done.returncode == 1
-    found = {finding["what"]: finding["grade"] for finding in json.loads(done.stdout)}
-    assert [what for what, grade in found.items() if grade == "fault"] == ["vault"]
+    found = sandbox.diagnosis()
+    assert [what for what, finding in found.items() if finding["grade"] == "fault"] == ["vault"]
     assert {"permissions", "hooks", "worker", "queue"} <= found.keys()
 
 
@@ -74,10 +70,9 @@ def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: 
     sandbox = ForkedSandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
     (tmp_path / "vault").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "unmounted")
-    done = sandbox.run("init", "--yes", "--vault", str(tmp_path / named))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"memory: can't make the vault {tmp_path / named}: ")
-    assert "not a folder; move that away, or name another place with --vault" in done.stderr
+    line = sandbox.refused("init", "--yes", "--vault", str(tmp_path / named))
+    assert line.startswith(f"memory: can't make the vault {tmp_path / named}: ")
+    assert "not a folder; move that away, or name another place with --vault" in line
     assert not (tmp_path / "config.toml").exists()
 
 
@@ -91,11 +86,9 @@ def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_p
     reconcile_now(settings)
     mounted = sandbox.vault.rename(tmp_path / "elsewhere")
     for named in ([], ["--vault", str(sandbox.vault)]):
-        done = sandbox.run("init", *named)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert len(done.stderr.splitlines()) == 1, "nothing is planned, nothing asked"
-        assert f"the vault {sandbox.vault} is not there, and this machine knows 1 entry of it: mount its" in done.stderr
-        assert f"(mkdir -p {sandbox.vault})" in done.stderr
+        line = sandbox.refused("init", *named)
+        assert f"the vault {sandbox.vault} is not there, and this machine knows 1 entry of it: mount its" in line
+        assert f"(mkdir -p {sandbox.vault})" in line
         assert not sandbox.vault.exists()
 
     other = tmp_path / "other"
@@ -118,10 +111,8 @@ def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(tmp_
     shutil.rmtree(sandbox.vault)
     (sandbox.vault / held).mkdir(parents=True)
     told = f"memory: the vault {sandbox.vault} is empty, and this machine knows 1 entry of it: mount its disk"
-    done = sandbox.run("init")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"{told}, or add --yes to start a new vault in it\n"
-    status, said = at_a_terminal(sandbox, ("init",), "n\n")
+    assert sandbox.refused("init") == f"{told}, or add --yes to start a new vault in it\n"
+    status, said = answered(sandbox, ("init",), "n\n")
     assert status == 1
     assert f"{told}; going ahead starts a new vault in it\nGo ahead? [y/N]" in said
     assert not (tmp_path / "config.toml").exists()
@@ -149,10 +140,8 @@ def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Pa
 )
 def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_path: Path, command: str) -> None:
     (tmp_path / "state").touch()
-    done = ForkedSandbox(tmp_path).run(*command.split())
-    assert (done.returncode, done.stdout) == (1, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in done.stderr
+    line = ForkedSandbox(tmp_path).refused(*command.split())
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in line
 
 
 def test_health_works_without_a_state_folder(tmp_path: Path) -> None:
@@ -165,10 +154,9 @@ def test_health_works_without_a_state_folder(tmp_path: Path) -> None:
 def test_init_asks_nothing_where_no_state_folder_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
     sandbox = ForkedSandbox(tmp_path)
-    done = sandbox.run("init", "--yes", "--vault", str(sandbox.vault))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("memory: can't make the state folder")
-    assert done.stderr.endswith("name another place with MEMORY_STATE_DIR\n")
+    line = sandbox.refused("init", "--yes", "--vault", str(sandbox.vault))
+    assert line.startswith("memory: can't make the state folder")
+    assert line.endswith("name another place with MEMORY_STATE_DIR\n")
 
 
 NOBODYS = "~nobody-of-that-name/x"
@@ -189,10 +177,7 @@ READING = (
     ],
 )
 def test_an_impossible_path_is_an_error_of_one_line(sandbox: ForkedSandbox, command: str, place: str) -> None:
-    done = sandbox.run(*command.split(), place)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert place.split("/")[0] in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert place.split("/")[0] in sandbox.refused(*command.split(), place, code=2)
 
 
 @pytest.mark.parametrize(
@@ -209,10 +194,7 @@ def test_an_impossible_path_is_an_error_of_one_line(sandbox: ForkedSandbox, comm
     ],
 )
 def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandbox, command: str, why: str) -> None:
-    done = sandbox.run(*command.split())
-    assert (done.returncode, done.stdout) == (2, "")
-    assert why in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert why in sandbox.refused(*command.split(), code=2)
 
 
 def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> None:
@@ -231,11 +213,7 @@ def test_a_list_of_jobs_says_that_there_are_more(sandbox: ForkedSandbox) -> None
 def test_a_log_that_is_a_folder_is_named(sandbox: ForkedSandbox) -> None:
     log = sandbox.state / "log" / "memoryvault.log"
     log.mkdir(parents=True)
-    done = sandbox.run("service", "logs")
-    assert (done.returncode, done.stderr) == (
-        1,
-        f"memory: the log {log} cannot be read: Is a directory; move it away\n",
-    )
+    assert sandbox.refused("service", "logs") == f"memory: the log {log} cannot be read: Is a directory; move it away\n"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
-import select
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,59 +18,12 @@ from memoryvault.tasks.jobs.wiring import HANDLERS
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tests.corpus.sessions import RULE, old_session
-from memoryvault.tests.support.forked import COMMAND, Forked, start
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 from memoryvault.tests.tasks.support import wait_until
 
 AT_MOST_SECONDS = 20.0
 """Less than a command waits for the vault's lock, which tests take from it."""
-
-
-@dataclass
-class Seen:
-    """A running command and what it has written."""
-
-    process: Forked
-    _end: int
-    text: str = ""
-
-    def until(self, said: str) -> str:
-        """All that it has written when it has written that."""
-        deadline = time.monotonic() + AT_MOST_SECONDS
-        while said not in self.text:
-            assert select.select([self._end], [], [], max(0.0, deadline - time.monotonic()))[0], self.text
-            assert self._read(), self.text
-        return self.text
-
-    def to_the_end(self) -> str:
-        """All that it writes."""
-        while self._read():
-            pass
-        return self.text
-
-    def _read(self) -> bool:
-        try:
-            data = os.read(self._end, 65536)
-        except OSError:  # so ends a terminal
-            return False
-        self.text += data.decode()
-        return bool(data)
-
-
-@contextmanager
-def seen(sandbox: Sandbox, *arguments: str, at: Callable[[], tuple[int, int]] = pty.openpty) -> Iterator[Seen]:
-    """The command with its output and errors at a terminal, or at `os.pipe`."""
-    reading, writing = at()
-    with open(os.devnull, "rb") as nothing:
-        streams = [nothing.fileno(), writing, writing]
-        process = start(COMMAND, arguments, env=sandbox.environment, streams=streams, session=True)
-    os.close(writing)
-    try:
-        yield Seen(process, reading)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(reading)
 
 
 def rows(text: str) -> list[str]:
@@ -86,13 +36,17 @@ def test_doctor_tells_each_finding_when_it_has_it(sandbox: Sandbox, at: Callable
     sandbox.memory("jobs", "list")
     *before, last = [what for what, _ in CHECKS]
     assert last == "round trip"
-    with hold_lock(sandbox.state / "run" / "vault.lock"), seen(sandbox, "doctor", at=at) as doctor:
-        head, *told = rows(doctor.until("stay on this machine\r\n" if at is pty.openpty else "stay on this machine\n"))
+    with hold_lock(sandbox.state / "run" / "vault.lock"):
+        doctor = Terminal(sandbox, ("doctor",), at)
+        doctor.expect("stay on this machine", AT_MOST_SECONDS)
+        doctor.expect("\n", AT_MOST_SECONDS)
+        head, *told = rows(doctor.text)
         assert doctor.process.poll() is None
         assert head.split() == ["what", "found"]
         assert [line[6:22].strip() for line in told if not line.startswith("testing")][: len(before)] == before
         if at is pty.openpty:
-            doctor.until("testing: round trip")
+            doctor.expect("testing: round trip", AT_MOST_SECONDS)
+        doctor.process.kill()
     assert ("testing" in doctor.text) == (at is pty.openpty)
 
 
@@ -112,12 +66,13 @@ def backfill(sandbox: Sandbox) -> Sandbox:
 
 @pytest.mark.slow
 def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill: Sandbox) -> None:
-    with seen(backfill, *WORKER) as worker:
-        with hold_lock(backfill.state / "run" / "vault.lock"):
-            worker.until("left: 3 sessions to mine")
-            assert worker.process.poll() is None
-            assert "\n" not in worker.text, "one line, written again"
-        *kept, last = rows(worker.to_the_end())
+    with hold_lock(backfill.state / "run" / "vault.lock"):
+        worker = Terminal(backfill, WORKER)
+        worker.expect("left: 3 sessions to mine", AT_MOST_SECONDS)
+        assert worker.process.poll() is None
+        assert "\n" not in worker.text, "one line, written again"
+    worker.rest()
+    *kept, last = rows(worker.text)
     assert last == "", "nothing is left of it"
     assert not [line for line in kept if "working" in line]
     assert [line.split()[0] for line in kept] == ["memory:", worker_counts(kept), "due"]
@@ -130,11 +85,11 @@ def worker_counts(kept: list[str]) -> str:
 
 @pytest.mark.slow
 def test_scripts_and_logs_do_not_see_that(backfill: Sandbox) -> None:
-    with seen(backfill, *WORKER, at=os.pipe) as worker:
-        with hold_lock(backfill.state / "run" / "vault.lock"):
-            wait_until(lambda: running(backfill) == ["reflect.corpus"], "it waits for the lock")
-            time.sleep(2 * REPORT_SECONDS)
-        text = worker.to_the_end()
+    with hold_lock(backfill.state / "run" / "vault.lock"):
+        worker = Terminal(backfill, WORKER, os.pipe)
+        wait_until(lambda: running(backfill) == ["reflect.corpus"], "it waits for the lock")
+        time.sleep(2 * REPORT_SECONDS)
+    text = worker.rest()
     assert "working" not in text
     assert "\r" not in text
 

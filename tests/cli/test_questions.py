@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import os
-import pty
 from pathlib import Path
-from tempfile import TemporaryFile
 
 import pytest
 
-from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.terminal import answered
 
 CLI = Path(__file__).resolve().parents[2] / "cli"
 ASKING = {
@@ -36,24 +33,6 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> ForkedSandbox:
     return sandbox
 
 
-def at_a_terminal(sandbox: ForkedSandbox, arguments: tuple[str, ...], typed: str) -> tuple[int, str]:
-    """Its exit code and what it wrote."""
-    ours, theirs = pty.openpty()
-    with TemporaryFile() as written:
-        try:
-            os.write(ours, typed.encode())
-            streams = [theirs, written.fileno(), written.fileno()]
-            process = forked.start(
-                forked.COMMAND, arguments, env=sandbox.environment, cwd=sandbox.root, streams=streams, session=True
-            )
-            status = process.wait(60)
-        finally:
-            os.close(ours)
-            os.close(theirs)
-        written.seek(0)
-        return status, written.read().decode()
-
-
 def notes(sandbox: ForkedSandbox) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sandbox.vault.rglob("*.md")}
 
@@ -63,7 +42,7 @@ def notes(sandbox: ForkedSandbox) -> dict[str, bytes]:
 def test_after_the_answer_no_nothing_is_done(sandbox: ForkedSandbox, module: str, typed: str) -> None:
     before = notes(sandbox)
     arguments = tuple(word.format(root=sandbox.root) for word in ASKING[module])
-    status, told = at_a_terminal(sandbox, arguments, typed)
+    status, told = answered(sandbox, arguments, typed)
     assert "[y/N]" in told
     assert "memory: nothing was" in told
     assert status == 1, told
@@ -72,7 +51,7 @@ def test_after_the_answer_no_nothing_is_done(sandbox: ForkedSandbox, module: str
 
 
 def test_yes_dismisses_what_was_shown(sandbox: ForkedSandbox) -> None:
-    status, told = at_a_terminal(sandbox, ASKING["dismiss"], "y\n")
+    status, told = answered(sandbox, ASKING["dismiss"], "y\n")
     assert (status, "We ship on Tuesdays." in told) == (0, True)
     assert "status: dismissed\n" in (sandbox.vault / "personal-private/convention/ship-day.md").read_text("utf-8")
     sandbox.memory("review", "--undo")

@@ -6,9 +6,7 @@ import ast
 import io
 import json
 import os
-import pty
 import re
-import select
 import subprocess
 import sys
 from datetime import datetime
@@ -23,8 +21,9 @@ from hypothesis import strategies as st
 from memoryvault.cli.terminal import read_line
 from memoryvault.cli.terminal_safety import PlainText, beneath, plain
 from memoryvault.cli.up import PlainPrinter
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -172,32 +171,13 @@ def test_no_command_hands_an_escape_sequence_on(hostile: Sandbox, arguments: tup
 @pytest.mark.slow
 def test_a_review_at_a_terminal_shows_them_written_out(hostile: Sandbox) -> None:
     """On a terminal of its own, where a sequence that comes through would be carried out."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [hostile.python, "-m", "memoryvault", "review"],
-        env={**hostile.environment, "TERM": "xterm"},
-        cwd=hostile.root,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown, asked = b"", 0
-    while select.select([ours], [], [], 20.0)[0]:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # It has ended.
-            break
-        shown += piece
-        while asked < shown.count(b"[q]uit"):
-            asked += 1
-            os.write(ours, b"s" if asked < 6 else b"q")
-    process.kill()
-    process.wait()
-    os.close(ours)
-    text = shown.decode("utf-8", "replace")
-    assert "\\u001b]0;pwned" in text, text
-    assert not DRIVES.search(text.replace("\r\n", "\n")), text
+    terminal = Terminal(hostile, ["review"], TERM="xterm")
+    terminal.press("s")
+    terminal.press("s")
+    terminal.rest()
+    assert terminal.close() == 0
+    assert "\\u001b]0;pwned" in terminal.text, terminal.text
+    assert not DRIVES.search(terminal.text.replace("\r\n", "\n")), terminal.text
 
 
 def test_the_end_of_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

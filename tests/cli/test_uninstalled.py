@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,8 +60,7 @@ def test_no_command_starts_what_uninstall_has_stopped(live: Sandbox) -> None:
     live.memory("list")
     live.memory("service", "worker", "--until-idle")
     assert running(live) == []
-    found = {each["what"]: each for each in json.loads(live.run("doctor", "--json").stdout)}
-    assert found["round trip"]["grade"] in ("ok", "note"), "what it starts for that it ends"
+    assert live.diagnosis()["round trip"]["grade"] in ("ok", "note"), "what it starts for that it ends"
     assert running(live) == []
 
 

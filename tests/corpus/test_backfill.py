@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, said
-from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 from memoryvault.tests.tasks.support import make_due
 
 from .sessions import RULE, grow, old_session, pause_upkeep
@@ -188,29 +186,6 @@ def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox
     assert any("linter" in text for text in vault(sandbox).values())
 
 
-@contextmanager
-def backfill_on_a_terminal(sandbox: Sandbox) -> Iterator[tuple[Forked, int]]:
-    """The command and the file descriptor of its terminal."""
-    leader, follower = pty.openpty()
-    command = ["reflect", "corpus", "--execute"]
-    bar = start(COMMAND, command, env=sandbox.environment, streams=[follower] * 3, session=True)
-    os.close(follower)
-    try:
-        yield bar, leader
-    finally:
-        bar.kill()
-        bar.wait()
-        os.close(leader)
-
-
-def read_until(leader: int, awaited: bytes) -> bytes:
-    shown, deadline = b"", time.monotonic() + 120
-    while awaited not in shown:
-        assert time.monotonic() < deadline, shown
-        shown += os.read(leader, 4096)
-    return shown
-
-
 def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
     corpus(sandbox)
     with sandbox.process("service", "worker"):
@@ -221,18 +196,19 @@ def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         sandbox.memory("jobs", "pause", "reflect.corpus")
-        with backfill_on_a_terminal(sandbox) as (bar, leader):
-            read_until(leader, b"0/12 sessions, paused")
-            bar.send_signal(signal.SIGINT)
-            assert bar.wait(60) == 0
+        command = ("reflect", "corpus", "--execute")
+        bar = Terminal(sandbox, command)
+        bar.expect("0/12 sessions, paused")
+        bar.process.send_signal(signal.SIGINT)
+        assert bar.close() == 0
         # Requested again, it shows the same work, because nothing is done yet.
-        with backfill_on_a_terminal(sandbox) as (bar, leader):
-            shown = read_until(leader, b"0/12 sessions, paused")
-            assert b"12/12" not in shown
-            sandbox.memory("jobs", "resume", "reflect.corpus")
-            shown = read_until(leader, b"put to you")
-            assert b"12/12 sessions" in shown
-            assert bar.wait(60) == 0
+        bar = Terminal(sandbox, command)
+        bar.expect("0/12 sessions, paused")
+        assert "12/12" not in bar.text
+        sandbox.memory("jobs", "resume", "reflect.corpus")
+        bar.expect("12/12 sessions", 120)
+        bar.expect("put to you")
+        assert bar.close() == 0
     assert sandbox.json("reflect", "corpus")["skipped_already_processed"] == SESSIONS
 
 

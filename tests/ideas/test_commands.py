@@ -13,8 +13,7 @@ import pytest
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
-
-from ..review.test_commands import Terminal
+from memoryvault.tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -92,8 +91,7 @@ def test_the_answers_of_a_program(sandbox: Sandbox) -> None:
     away = [idea for idea in ask(sandbox, "idea", "list", "--all") if idea["status"] == "deleted"]
     assert [idea["slug"] for idea in away] == ["two"]
     assert ask(sandbox, "idea", "restore", "two")["verdict"] == "restored"
-    bad = sandbox.run("review", "--decide", "ideas-nobody-came-back-to=approve")
-    assert bad.returncode == 2
+    sandbox.refused("review", "--decide", "ideas-nobody-came-back-to=approve", code=2)
 
 
 def test_without_a_terminal_nothing_is_deleted(sandbox: Sandbox) -> None:

@@ -24,7 +24,7 @@ from memoryvault.tasks.jobs.dashboard import refresh_dashboard
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import Bed
-from ..review.test_commands import Terminal
+from ..support.terminal import Terminal
 
 FOLDER = "personal-private/preferences"
 NOTE, COPY = f"{FOLDER}/tabs.md", f"{FOLDER}/tabs.sync-conflict-20260101-101010-ABCDEFG.md"

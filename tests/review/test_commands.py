@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.forked import COMMAND, start
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -51,64 +47,6 @@ def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") ->
 
 def place(sandbox: Sandbox, slug: str) -> Path:
     return sandbox.vault / "personal-private" / "preferences" / f"{slug}.md"
-
-
-class Terminal:
-    """A command on a pseudo-terminal."""
-
-    def __init__(self, sandbox: Sandbox, arguments: Sequence[str], **env: str) -> None:
-        self._main, side = pty.openpty()
-        self.process = start(
-            COMMAND,
-            arguments,
-            env={**sandbox.environment, **env},
-            cwd=sandbox.root,
-            streams=[side] * 3,
-            session=True,
-        )
-        os.close(side)
-        self.shown = ""
-
-    def expect(self, text: str, seconds: float = 60.0) -> None:
-        """Read until the text has been printed, and forget what came before it."""
-        until = time.monotonic() + seconds
-        while text not in self.shown:
-            ready, _, _ = select.select([self._main], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise AssertionError(f"{text!r} did not come: {self.shown}")
-            try:
-                data = os.read(self._main, 4096)
-            except OSError:
-                data = b""
-            if not data:
-                raise AssertionError(f"{text!r} did not come: {self.shown}")
-            self.shown += data.decode("utf-8", "replace")
-        self.shown = self.shown.split(text, 1)[1]
-
-    def rest(self, seconds: float = 60.0) -> str:
-        """The output from here on, until the command ends."""
-        until = time.monotonic() + seconds
-        while select.select([self._main], [], [], max(0.0, until - time.monotonic()))[0]:
-            try:
-                data = os.read(self._main, 4096)
-            except OSError:  # It has ended.
-                return self.shown
-            self.shown += data.decode("utf-8", "replace")
-        raise AssertionError(f"it did not end: {self.shown}")
-
-    def press(self, keys: str) -> None:
-        self.expect("[q]uit")
-        os.write(self._main, keys.encode())
-
-    def write(self, text: str) -> None:
-        os.write(self._main, text.encode())
-
-    def close(self) -> int:
-        try:
-            return self.process.wait(60)
-        finally:
-            self.process.kill()
-            os.close(self._main)
 
 
 def test_one_key_each(sandbox: Sandbox) -> None:
@@ -261,10 +199,7 @@ def test_a_note_that_changes_while_it_is_shown_is_shown_again(sandbox: Sandbox) 
 def test_without_a_terminal_the_line_says_what_to_do(sandbox: Sandbox) -> None:
     assert sandbox.memory("review").strip() == "nothing waits for your decision"
     path = propose(sandbox, "tabs", "Use tabs")
-    done = sandbox.run("review", stdin="a\n")
-    assert done.returncode == 2
-    assert "--decide" in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    assert "--decide" in sandbox.refused("review", stdin="a\n", code=2)
     assert path.is_file()
 
 

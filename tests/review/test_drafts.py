@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 
-from .test_commands import Terminal, place, propose
+from .test_commands import place, propose
 
 pytestmark = pytest.mark.slow
 TEXT = "Use tabs in Go, and nowhere else."

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import UsageError
 from memoryvault.services.journal import Change
 from memoryvault.services.tombstones import Tombstones
 from memoryvault.services.undoing import Selector, UndoPlan, Why
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.marker import Marker, create_marker
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -378,6 +378,4 @@ def test_without_a_terminal_it_shows_and_refuses_until_yes_is_said(sandbox: Sand
 
 @pytest.mark.parametrize("arguments", [("--since", "yesterday-ish"), ("--session", " "), ("--last", "--since", "2h")])
 def test_bad_usage_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
-    done = sandbox.run("undo", *arguments)
-    assert done.returncode == 2
-    assert done.stderr.strip()
+    sandbox.refused("undo", *arguments, code=2)
