@@ -181,7 +181,6 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         idea=idea.path,
         title=title,
         summary=summary,
-        project=idea.project,
         query=query_of(title, summary, private),
         links=typed_links(scrub(idea.body), written_by_agent=idea.written_by_agent, plain=web.allow),
         local=pass_ != CONSENT_PASS,
@@ -214,7 +213,7 @@ def _place(address: str) -> list[tuple[str, int]]:
 
 
 def _notes_root(vault: Path, home: str) -> str | None:
-    """Return the Obsidian vault around MemoryVault/; '' for a home folder, which is not searched."""
+    """Return the folder around MemoryVault/, whose notes are searched; None for a home folder without Obsidian."""
     root = vault.parent
     if (root / ".obsidian").is_dir():
         return str(root)
@@ -313,10 +312,9 @@ def _write_receipt(
     findings: list[Finding],
 ) -> None:
     book = SpendingBook(settings.state.state_db, PURPOSE)
-    limits: dict[Unit, int] = {"seconds": request.seconds, "fetches": request.fetches, "tokens": request.tokens}
-    spent: dict[str, tuple[int, int]] = {
-        unit: (limit - book.left(request.subject, request.cap(unit)), limit) for unit, limit in limits.items()
-    }
+    units: tuple[Unit, ...] = ("seconds", "fetches", "tokens")
+    caps = [request.cap(unit) for unit in units]
+    spent = {str(cap.unit): (cap.limit - book.left(request.subject, cap), cap.limit) for cap in caps}
     folder = Path(request.folder)
     lines = [finding.line for finding in findings]
     if not request.network:

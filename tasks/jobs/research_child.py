@@ -104,7 +104,6 @@ class ResearchRequest:
     """Vault-relative path of the idea's note."""
     title: str
     summary: str
-    project: str | None
     query: str
     """Query for search engines; '' for none."""
     links: list[str]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.reading.model_windows import pack
 from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.tests.pipelines.test_model_answers import pack
 
 PASSWORD = "Xk29vQpLm7Zt"
 LOGIN = f"postgres://app:{PASSWORD}@db.acme-corp.io/shop"

@@ -34,7 +34,7 @@ from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.tests.tasks.support import make_due
-from memoryvault.vault.turn import Origin
+from memoryvault.vault.turn import Origin, blanked
 
 SESSION = "7e0f3b1a-7d1e-4c55-9a51-0f6f6f2b8a33"
 PAYLOAD = {"session_id": SESSION, "cwd": "/home/dev/shop"}
@@ -525,7 +525,7 @@ def test_reflect_takes_another_miner_for_once_and_a_dry_run_is_not_paid_twice(
 def test_real_sessions_are_mined_by_a_model_end_to_end(sandbox: Sandbox, model: LoopbackModel) -> None:
     path = min(shared_data("sessions").glob("*.jsonl"), key=lambda one: one.stat().st_size)
     words = [turn for turn in open_transcript(path, 0, None) if turn.origin is Origin.PROMPT]
-    longest = max((turn.typed for turn in words), key=len).split("\n")[0]
+    longest = max((blanked(turn.text, turn.pasted).strip() for turn in words), key=len).split("\n")[0]
     quote = " ".join(longest.split()[:8])
     model.answer = finds(quote, category="idea")
     endpoint_of(sandbox, model)
