@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -65,7 +66,6 @@ from .research_child import (
     Report,
     ResearchRequest,
     findings_in,
-    forget_findings,
     lines_in,
 )
 
@@ -140,7 +140,7 @@ def research_handler(settings: Settings, job: RunningJob, web: WebAccess | None 
         raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
     if state == WAITING:
         raise Retry("not every source answered: the rest is asked again")
-    forget_findings(Path(request.folder))
+    shutil.rmtree(request.folder, ignore_errors=True)  # The findings are in the vault.
     return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
 
