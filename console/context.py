@@ -5,7 +5,6 @@ Each request reads files, index, journal and ledger anew.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +41,6 @@ from ..vault.wording import cut
 from .diff import side_by_side
 from .markdown import render_markdown
 from .times import ago, day_of, lasting, size, when, when_iso
-
-log = logging.getLogger(__name__)
 
 TEMPLATES = Path(__file__).parent / "templates"
 

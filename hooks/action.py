@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from .payload import HookCall
 
-EVENTS = ("PreToolUse", "PostToolUseFailure")
 MOST_RULES = 3
 """Most rules given before one call; the others come with the next."""
 STRONGEST = ("deny", "ask", "remind")

@@ -89,17 +89,14 @@ class RecallClient:
     def stop(self) -> None:
         self.request({"op": "stop"}, PING_SECONDS)
 
-    def reload(self, wait_seconds: float = 0.0) -> bool:
-        """Make the service change to the model in force; return whether that is loaded within `wait_seconds`.
+    def reload(self, wait_seconds: float = 0.0) -> None:
+        """Make the service change to the model in force, and wait until that is loaded, at most `wait_seconds`.
 
         Raises ServiceUnavailable, ServiceRefused.
         """
         deadline = time.monotonic() + wait_seconds
-        while self.request({"op": "reload"}, PING_SECONDS)["loading"]:
-            if time.monotonic() >= deadline:
-                return False
+        while self.request({"op": "reload"}, PING_SECONDS)["loading"] and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS * 5)
-        return True
 
     def recall(self, text: str, *, timeout_seconds: float = RECALL_SECONDS, **options: Any) -> dict[str, Any]:
         """Recall. `options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""

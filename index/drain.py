@@ -48,10 +48,9 @@ def embed_with(embedder: Embedder) -> Embed:
 
 @dataclass(frozen=True)
 class DrainReport:
-    """Numbers of texts. `skipped`: not tried for lack of a model or of sqlite-vec; `errors`: could not be embedded."""
+    """Numbers of texts. `errors`: could not be embedded; `reason`: why the rest was not tried."""
 
     processed: int
-    skipped: int
     errors: int
     remaining: int
     reason: str | None = None
@@ -75,7 +74,7 @@ def drain(
     """
     total = store.pending_count(model)
     if not store.has_vectors:
-        return DrainReport(0, total, 0, total, NO_EXTENSION)
+        return DrainReport(0, 0, total, NO_EXTENSION)
     done, failed, reason = 0, dict[str, tuple[str, str]](), None
     while not should_stop() and reason is None:
         window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
@@ -100,8 +99,7 @@ def drain(
                 continue
             if on_progress is not None:
                 on_progress(done, total)
-    remaining = store.pending_count(model)
-    return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason, tuple(failed.values()))
+    return DrainReport(done, len(failed), store.pending_count(model), reason, tuple(failed.values()))
 
 
 def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | Exception:

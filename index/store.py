@@ -303,20 +303,17 @@ class IndexStore:
 
     def add_vectors(
         self, model_id: int, hashes: Sequence[str], vectors: Sequence[bytes], words: Sequence[bytes]
-    ) -> int:
+    ) -> None:
         """Store float32 little-endian rows and packed word vectors; texts that have a vector are left alone.
 
-        Returns how many were new. A text that the index has forgotten meanwhile is not stored.
+        A text that the index has forgotten meanwhile is not stored.
         """
-        added = 0
         insert = f"INSERT INTO {schema.vector_table(model_id)} (rowid, embedding) VALUES (?, ?)"
         with self.transaction():
             for text_hash, vector, packed in zip(hashes, vectors, words, strict=True):
                 passage = self._connection.execute(_ADD_EMBEDDING, (model_id, packed, text_hash)).get
                 if passage is not None:
                     self._connection.execute(insert, (passage, vector))
-                    added += 1
-        return added
 
     def in_force(self) -> str | None:
         """Return the model that answers; None until a drain has ended once."""

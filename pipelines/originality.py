@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 LONGEST_RUN_WORDS = 7
 """Consecutive words of the source that make a quotation."""
@@ -20,16 +19,8 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 _CODE = re.compile(r"[^\w\s.,;:'\"!?-]")
 
 
-@dataclass(frozen=True)
-class Copy:
-    """Why a text was refused."""
-
-    why: str
-    passage: str
-
-
-def find_copy(text: str, sources: Iterable[str]) -> Copy | None:
-    """Find the first sign that `text` copies one of the sources; None if there is none.
+def find_copy(text: str, sources: Iterable[str]) -> str:
+    """Return the first sign that `text` copies one of the sources, as a reason to refuse it; '' if there is none.
 
     Words are compared without case, punctuation and markup, so that reformatting does not hide a copy. Addresses do
     not count.
@@ -38,16 +29,15 @@ def find_copy(text: str, sources: Iterable[str]) -> Copy | None:
     lines = [_squeezed(line) for line in _URL.sub(" ", text).splitlines()]
     for source in sources:
         theirs = _words(source)
-        if (run := _common_run(words, theirs)) is not None:
-            return Copy(f"{LONGEST_RUN_WORDS} words in a row are the source's", run)
-        shared = _shared(words, theirs)
-        if shared is not None:
+        if _has_common_run(words, theirs):
+            return f"{LONGEST_RUN_WORDS} words in a row are the source's"
+        if shared := _shared(words, theirs):
             return shared
         squeezed = {_squeezed(line) for line in _URL.sub(" ", source).splitlines()}
         for line in lines:
             if len(line) >= LINE_CHARACTERS and _CODE.search(line) and line in squeezed:
-                return Copy("a line of code is the source's", line[:120])
-    return None
+                return "a line of code is the source's"
+    return ""
 
 
 def _words(text: str) -> list[str]:
@@ -58,20 +48,19 @@ def _runs(words: list[str], length: int) -> list[tuple[str, ...]]:
     return [tuple(words[at : at + length]) for at in range(len(words) - length + 1)]
 
 
-def _common_run(words: list[str], theirs: list[str]) -> str | None:
+def _has_common_run(words: list[str], theirs: list[str]) -> bool:
     # A shorter source, such as a description of five words, counts as copied when all of it is there.
     length = min(LONGEST_RUN_WORDS, max(4, len(theirs)))
-    known = set(_runs(theirs, length))
-    return next((" ".join(run) for run in _runs(words, length) if run in known), None)
+    return not set(_runs(theirs, length)).isdisjoint(_runs(words, length))
 
 
-def _shared(words: list[str], theirs: list[str]) -> Copy | None:
+def _shared(words: list[str], theirs: list[str]) -> str:
     ours = _runs(words, NGRAM_WORDS)
     known = set(_runs(theirs, NGRAM_WORDS))
-    common = [run for run in ours if run in known]
-    if len(common) >= FEWEST_SHARED and len(common) > MOST_SHARED * len(ours):
-        return Copy(f"{len(common)} of {len(ours)} runs of {NGRAM_WORDS} words are the source's", " ".join(common[0]))
-    return None
+    common = sum(run in known for run in ours)
+    if common >= FEWEST_SHARED and common > MOST_SHARED * len(ours):
+        return f"{common} of {len(ours)} runs of {NGRAM_WORDS} words are the source's"
+    return ""
 
 
 def _squeezed(line: str) -> str:

@@ -12,7 +12,6 @@ from ..runtime.errors import EntryInvalid, PathRefused
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
 from ..runtime.slug import NAME_PATTERN, validate_user_name
 from .adaptation import Confidence, Facts, Judgement
-from .discovery import Pattern
 
 FOLDER = f"{DEFAULT_GROUP}/{WATCHLIST}"
 DEFER_DAYS = 30
@@ -122,9 +121,7 @@ def shown_name(title: str) -> str:
     return " ".join(words[:MAX_NAME_WORDS])[:80] or "unnamed"
 
 
-def note_body(
-    pattern: Pattern, judgement: Judgement, facts: Facts | None, address: str, advice: Iterable[str] = ()
-) -> str:
+def note_body(judgement: Judgement, facts: Facts | None, address: str, advice: Iterable[str] = ()) -> str:
     """Render the note in our own words. `advice`: lines of pass 2, checked for copies."""
     subjects = ", ".join(judgement.subjects) or "a subject that the rubric has no word for"
     lines = [

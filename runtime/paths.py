@@ -129,8 +129,8 @@ def check_inside(relative: str) -> str:
     return relative
 
 
-def check_note_name(relative: str) -> str:
-    """Return `relative` if it may name a note, as the user may name one in Obsidian. Raises PathRefused.
+def check_note_name(relative: str) -> None:
+    """Raise PathRefused unless `relative` may name a note, as the user may name one in Obsidian.
 
     What holds it already, or the user's own disk, is the judge of the other characters: `What now?.md` has to be
     written, archived and restored under that name.
@@ -147,11 +147,10 @@ def check_note_name(relative: str) -> str:
         raise PathRefused(f"{shown} cannot be written: use a name of at most {MAX_NAME_BYTES} bytes")
     if any(part.startswith(".") for part in relative.split("/")):
         raise PathRefused(f"{shown} cannot be written: no part of the path may begin with a dot")
-    return relative
 
 
-def check_new_name(relative: str) -> str:
-    """Return `relative` if every disk and sync client can store it as a note. Raises PathRefused."""
+def check_new_name(relative: str) -> None:
+    """Raise PathRefused unless every disk and sync client can store `relative` as a note."""
     check_note_name(relative)
     shown = repr(relative)[:120]
     for part in relative.split("/"):
@@ -159,7 +158,6 @@ def check_new_name(relative: str) -> str:
             raise PathRefused(f"{shown} cannot be written: no part of the path may begin or end with a dot or space")
         if _UNSTORABLE.search(part):
             raise PathRefused(f'{shown} cannot be written: it holds a control character or one of < > : " | ? * \\')
-    return relative
 
 
 def resolve_inside(vault: Path, relative: str) -> Path:

@@ -53,7 +53,7 @@ def select_fitting(
     return kept
 
 
-def field_of(item: Any, name: str) -> Any:
+def _get(item: Any, name: str) -> Any:
     """Return a field of a mapping or of an object; None when it has none."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
@@ -70,13 +70,13 @@ def _own_words(text: str) -> str:
 
 def _split_title(item: Any) -> tuple[str, str]:
     """Return (title, text) of an entry; the title is '' where the text says it, too."""
-    text = _own_words(field_of(item, "excerpt") or field_of(item, "body") or "").strip()
-    title = field_of(item, "title") or ""
+    text = _own_words(_get(item, "excerpt") or _get(item, "body") or "").strip()
+    title = _get(item, "title") or ""
     if text[:2] == "# ":
         title, _, rest = text[2:].partition("\n")
         text = rest.strip()
     if not title or _says(text, title):  # A file's name is a title where a person made it: ours are slugs.
-        title = str(field_of(item, "path") or "").rpartition("/")[2].removesuffix(".md")
+        title = str(_get(item, "path") or "").rpartition("/")[2].removesuffix(".md")
         title = "" if " " not in title or _says(text, title) else title
     return title.strip(), text
 
@@ -102,15 +102,15 @@ def is_cut(line: str) -> bool:
 
 def is_rule(hit: Any) -> bool:
     """Whether the entry is a rule of the user, and not a note."""
-    return field_of(hit, "kind") in RULE_KINDS
+    return _get(hit, "kind") in RULE_KINDS
 
 
 def render_hit(hit: Any) -> str:
     """Render one recalled entry as one line: a rule as it is, a note with its day and kind."""
-    text = ": ".join(filter(None, _split_title(hit))) or field_of(hit, "slug") or "entry"
+    text = ": ".join(filter(None, _split_title(hit))) or _get(hit, "slug") or "entry"
     if not is_rule(hit):
-        meant = effective_date(field_of(hit, "surfaced_at"), field_of(hit, "created"), field_of(hit, "updated"))
-        facts = ", ".join(filter(None, (day_of(str(meant or "")), field_of(hit, "kind"))))
+        meant = effective_date(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
+        facts = ", ".join(filter(None, (day_of(str(meant or "")), _get(hit, "kind"))))
         text = f"{facts}: {text}" if facts else text
     return _cut("- " + safe_line(text))
 

@@ -328,7 +328,7 @@ class VaultStore:
 
     def write_text(
         self, relative: str, text: Scrubbed, expected_hash: str | None, *, keep_line_ends: bool = False
-    ) -> Entry:
+    ) -> None:
         """Write a whole note: one that this program generates, or one of the user's with a change of ours.
 
         `expected_hash` None: it must not exist yet. The name may be the user's own (`compose` checks new ones). The
@@ -346,7 +346,6 @@ class VaultStore:
                 path = self._writable(relative)
                 if self._read_expected(path, relative, expected_hash) != data:
                     self._replace(path, relative, data, expected_hash)
-            return parse_entry(relative, data)
 
     def read_outside(self, path: Path) -> tuple[str, str] | None:
         """Return (text, content hash) of a file beside the vault, such as Ideas.md; None when there is none."""

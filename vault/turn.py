@@ -95,19 +95,6 @@ class Turn(NamedTuple):
     """The host's own record, which no tool writes, says that a person entered it. Other text may be proposed, never
     saved unasked."""
 
-    @property
-    def typed(self) -> str:
-        """Return the text without what was pasted. A blank line stands in its place: sentences do not join."""
-        if not self.pasted:
-            return self.text
-        parts: list[str] = []
-        position = 0
-        for start, end in self.pasted:
-            parts.append(self.text[position:start])
-            position = end
-        parts.append(self.text[position:])
-        return "\n\n".join(part.strip() for part in parts if part.strip())
-
     def confirms(self, start: int, end: int) -> bool:
         """Whether the user typed this passage, by the host's record and its place in the message.
 

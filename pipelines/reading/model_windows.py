@@ -7,7 +7,7 @@ line. Every line is a JSON document, so that no text can pass for another turn.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -161,14 +161,6 @@ class WindowPacker:
         if self._turns:
             self._windows.append(Window(tuple(self._turns), tuple(self._lines)))
         self._turns, self._lines, self._bytes = [], [], 0
-
-
-def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Window, ...]:
-    """Pack a session into windows."""
-    packer = WindowPacker(window_tokens, start)
-    for turn in turns:
-        packer.feed(turn)
-    return packer.windows()
 
 
 def _typed_parts(turn: Turn) -> Iterator[str]:

@@ -166,8 +166,8 @@ class Adaptation:
     ) -> str:
         if opinion is not None and opinion.adopt:
             try:  # The summary alone, too: next to our own words a copied line would be a small share.
-                if taken := find_copy("\n".join(opinion.adopt), [pattern.description, text]):
-                    raise CopyRefused(taken.why)
+                if copied := find_copy("\n".join(opinion.adopt), [pattern.description, text]):
+                    raise CopyRefused(copied)
                 return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
             except CopyRefused as error:
                 log.warning("the model's words are left out: %s", error)
@@ -183,7 +183,7 @@ class Adaptation:
         text: str,
     ) -> str:
         name = self.watchlist.writer.free_name(pattern.source, slug)
-        body = note_body(pattern, judgement, facts, safe_address(pattern.url), advice)
+        body = note_body(judgement, facts, safe_address(pattern.url), advice)
         fields: dict[str, StoreValue] = {
             "status": "pending",
             "confidence": scrub(judgement.confidence.name),

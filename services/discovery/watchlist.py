@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ...pipelines.originality import Copy, find_copy
+from ...pipelines.originality import find_copy
 from ...pipelines.watchlist import (
     FOLDER,
     HOW_TO_DECIDE,
@@ -76,9 +76,8 @@ class WatchlistWriter:
         """Write a new note and return its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
         path = note_path(source, pattern)
         self._refuse_detour(path)
-        found: Copy | None = find_copy(body, made_from)
-        if found is not None:
-            raise CopyRefused(f"{path} was not written: {found.why}")
+        if copied := find_copy(body, made_from):
+            raise CopyRefused(f"{path} was not written: {copied}")
         text = self._store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
         self._journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
         return path

@@ -13,7 +13,6 @@ from ...runtime.settings import Settings
 from ...services.corpus.backfill import is_live, is_mined, live_transcripts, refusal
 from ...services.corpus.store import CorpusStore
 from ...services.journal import BACKFILL
-from ...services.mining import Mined
 from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.marker import Marker
 from ...vault.project import is_left_out
@@ -51,12 +50,11 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         said=cursor.get("said"),
     )
 
-    def advance(mined: Mined) -> None:
-        store.advance(transcript, mined)
-
     run = f"{BACKFILL}:{job.args.get('run') or job.id}"
     most = settings.reflection.corpus_review_entries
-    return mine_session(settings, job, marker, advance, run=run, most_waiting=most)
+    return mine_session(
+        settings, job, marker, lambda mined: store.advance(transcript, mined), run=run, most_waiting=most
+    )
 
 
 def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:

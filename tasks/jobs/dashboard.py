@@ -32,7 +32,6 @@ from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
 
-KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"
 TITLE = "MemoryVault"
 INTRODUCTION = "How the vault stands. Write what you like above or below the two grey lines: it stays."

@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -65,7 +66,6 @@ from .research_child import (
     Report,
     ResearchRequest,
     findings_in,
-    forget_findings,
     lines_in,
 )
 
@@ -140,7 +140,7 @@ def research_handler(settings: Settings, job: RunningJob, web: WebAccess | None 
         raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
     if state == WAITING:
         raise Retry("not every source answered: the rest is asked again")
-    forget_findings(Path(request.folder))
+    shutil.rmtree(request.folder, ignore_errors=True)  # The findings are in the vault.
     return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
 
@@ -181,7 +181,6 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         idea=idea.path,
         title=title,
         summary=summary,
-        project=idea.project,
         query=query_of(title, summary, private),
         links=typed_links(scrub(idea.body), written_by_agent=idea.written_by_agent, plain=web.allow),
         local=pass_ != CONSENT_PASS,
@@ -214,7 +213,7 @@ def _place(address: str) -> list[tuple[str, int]]:
 
 
 def _notes_root(vault: Path, home: str) -> str | None:
-    """Return the Obsidian vault around MemoryVault/; '' for a home folder, which is not searched."""
+    """Return the folder around MemoryVault/, whose notes are searched; None for a home folder without Obsidian."""
     root = vault.parent
     if (root / ".obsidian").is_dir():
         return str(root)
@@ -313,10 +312,9 @@ def _write_receipt(
     findings: list[Finding],
 ) -> None:
     book = SpendingBook(settings.state.state_db, PURPOSE)
-    limits: dict[Unit, int] = {"seconds": request.seconds, "fetches": request.fetches, "tokens": request.tokens}
-    spent: dict[str, tuple[int, int]] = {
-        unit: (limit - book.left(request.subject, request.cap(unit)), limit) for unit, limit in limits.items()
-    }
+    units: tuple[Unit, ...] = ("seconds", "fetches", "tokens")
+    caps = [request.cap(unit) for unit in units]
+    spent = {str(cap.unit): (cap.limit - book.left(request.subject, cap), cap.limit) for cap in caps}
     folder = Path(request.folder)
     lines = [finding.line for finding in findings]
     if not request.network:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +103,6 @@ class ResearchRequest:
     """Vault-relative path of the idea's note."""
     title: str
     summary: str
-    project: str | None
     query: str
     """Query for search engines; '' for none."""
     links: list[str]
@@ -272,14 +270,11 @@ class Research:
                 address=scrub(finding.address),
                 overran=finding.overran or ("tokens" if short else ""),
             )
-            self._keep(finding)
+            replace_file(self._folder / f"{finding.name}.json", json.dumps(asdict(finding)).encode("ascii"))
             return finding.overran
         finally:
             elapsed = min(seconds, math.ceil(time.monotonic() - started))
             self._book.settle(reservation, {"seconds": elapsed, "tokens": spent})
-
-    def _keep(self, finding: Finding) -> None:
-        replace_file(self._folder / f"{finding.name}.json", json.dumps(asdict(finding)).encode("ascii"))
 
     def _log_line(self, line: str) -> None:
         self._append(SAID_FILE, " ".join(line.split()))
@@ -517,11 +512,6 @@ def findings_in(folder: Path) -> list[Finding]:
         except (OSError, ValueError, TypeError):
             continue
     return found
-
-
-def forget_findings(folder: Path) -> None:
-    """Delete the findings once they are in the vault."""
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def lines_in(folder: Path, name: str) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import logging
 import os
 import sqlite3
 import time
@@ -25,8 +24,6 @@ from . import queries, schema
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger, NewJob
 from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, is_readable_anew, open_readonly
-
-log = logging.getLogger(__name__)
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 

@@ -222,12 +222,12 @@ SOURCE = """Always run the formatter before each commit, then open a pull reques
     ],
 )
 def test_a_copy_is_recognised_in_another_format(text: str) -> None:
-    assert find_copy(text, [SOURCE]) is not None
+    assert find_copy(text, [SOURCE])
 
 
 def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
-    assert find_copy("It says: writes commit messages well.", ["Writes commit messages well"]) is not None
-    assert find_copy("It is about: commit messages, writing.", ["Writes commit messages well"]) is None
+    assert find_copy("It says: writes commit messages well.", ["Writes commit messages well"])
+    assert not find_copy("It is about: commit messages, writing.", ["Writes commit messages well"])
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
     ["Formatting comes before review here.", "See https://x.org/Always/run/the/formatter/before/each/commit/then", ""],
 )
 def test_paraphrase_is_no_copy(text: str) -> None:
-    assert find_copy(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"]) is None
+    assert not find_copy(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"])
 
 
 def test_text_without_spaces_between_words_is_compared_too() -> None:
-    assert find_copy("采用：提交之前总是先运行格式化工具", ["提交之前总是先运行格式化工具，然后等待审查"]) is not None
+    assert find_copy("采用：提交之前总是先运行格式化工具", ["提交之前总是先运行格式化工具，然后等待审查"])
 
 
 # --- decisions and paths ---

@@ -104,9 +104,9 @@ def test_an_answer_and_a_refusal_are_told_apart(rows: OpenCodeRows) -> None:
     refused = "The user rejected permission to use this specific tool call."
     rows.agent(SESSION, tool("bash", {"command": "rm -r build"}, status="error", error=refused))
     answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
-    assert [(turn.about, turn.text, turn.typed) for turn in answers] == [
-        ("Which store?", "Postgres", ""),
-        ("Why?", "We know it well.", "We know it well."),
+    assert [(turn.about, turn.text, turn.pasted) for turn in answers] == [
+        ("Which store?", "Postgres", ((0, 8),)),
+        ("Why?", "We know it well.", ()),
     ]
     last = turns_of(rows)[-1].tool
     assert last is not None

@@ -103,7 +103,8 @@ def test_that_a_renamed_idea_was_listed_is_taken_back_from_a_list_that_was_edite
 def test_two_names_that_differ_in_what_not_every_disk_stores_have_a_question_each() -> None:
     paths = {question_path(slug) for slug in ("What now?", "What now*", "What now-", "今" * 66, "今" * 65 + "後")}
     assert len(paths) == 5
-    assert {check_new_name(path) for path in paths} == paths
+    for path in paths:
+        check_new_name(path)
 
 
 @pytest.mark.parametrize(

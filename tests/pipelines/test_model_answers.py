@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from memoryvault.pipelines.reading.model_answers import (
     read_answer,
     system_prompt,
 )
-from memoryvault.pipelines.reading.model_windows import BYTES_A_TOKEN, Window, WindowPacker, pack
+from memoryvault.pipelines.reading.model_windows import BYTES_A_TOKEN, Window, WindowPacker
 from memoryvault.pipelines.routing import Known, ReversedRule, Tier, route, tier_of
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
@@ -43,6 +44,14 @@ def agent(number: int, text: str) -> Turn:
 
 def failed(number: int, output: str) -> Turn:
     return turn(number, output, Role.TOOL, tool=ToolEvent("Bash", is_error=True))
+
+
+def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Window, ...]:
+    """Pack a session into windows."""
+    packer = WindowPacker(window_tokens, start)
+    for turn in turns:
+        packer.feed(turn)
+    return packer.windows()
 
 
 def one_window(*turns: Turn, tokens: int = 6000, start: int = 0) -> Window:

@@ -74,13 +74,13 @@ def test_no_ended_job_names_a_deleted_note_or_idea(tmp_path: Path) -> None:
             ledger.enqueue(
                 "research.idea", {"slug": "zelthumper-zürich"}, unique_key="research.idea:zelthumper-zürich"
             ),
-            ledger.enqueue("review.apply", {"path": PATH}),
+            ledger.enqueue("index.reconcile", {"paths": [PATH]}),
             ledger.enqueue("research.idea", {"slug": "zelthumper-zürich-2"}),
         ]
         for _ in ids:
             claim = ledger.take(lambda: "me", 60)
             assert claim is not None
-            ledger.complete(claim, {"path": PATH} if claim.kind == "review.apply" else {"nothing": claim.args})
+            ledger.complete(claim, {"path": PATH} if claim.kind == "index.reconcile" else {"nothing": claim.args})
         assert "queue.db" in {name.removesuffix("-wal") for name in places(Path(bed.settings.state.root))}
     forget_deleted(bed.settings, bed.store, [PATH, idea])
     with open_ledger(bed.settings) as ledger:

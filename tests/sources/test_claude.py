@@ -25,7 +25,7 @@ from memoryvault.tests.sources.records import (
     write,
 )
 from memoryvault.tests.support.shared_data import shared_data
-from memoryvault.vault.turn import Origin, Role
+from memoryvault.vault.turn import Origin, Role, blanked
 
 REFUSED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
@@ -148,8 +148,8 @@ def test_a_free_answer_is_typed_and_a_picked_option_is_not(tmp_path: Path) -> No
         result(1, "t1", "User has answered", toolUseResult={"questions": questions, "answers": answers}),
     )
     picked, typed = turns(path)
-    assert (picked.about, picked.text, picked.typed) == ("Which cache?", "Disk", "")
-    assert typed.typed == "because we never run servers"
+    assert (picked.about, picked.text, picked.pasted) == ("Which cache?", "Disk", ((0, 4),))
+    assert (typed.text, typed.pasted) == ("because we never run servers", ())
     assert typed.is_users_words
 
 
@@ -162,8 +162,8 @@ def test_several_picked_options_with_commas_are_not_typed(tmp_path: Path) -> Non
         result(1, "t1", "User has answered", toolUseResult={"questions": questions, "answers": answers}),
     )
     picked, mixed = turns(path)
-    assert picked.typed == ""
-    assert mixed.typed == ", it hides who did what"
+    assert blanked(picked.text, picked.pasted).strip() == ""
+    assert blanked(mixed.text, mixed.pasted).strip() == ", it hides who did what"
 
 
 # --- queued prompts ---

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.reading.model_windows import pack
 from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.tests.pipelines.test_model_answers import pack
 from memoryvault.tests.sources.records import assistant, call, older, result, text_block, write
 
 PASSWORD = "Xk29vQpLm7Zt"

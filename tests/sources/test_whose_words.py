@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 
 from memoryvault.sources.transcripts.whose_words import own_text, pasted_ranges
 from memoryvault.tests.support.growth import assert_linear
-from memoryvault.vault.turn import Origin, Role, Turn
 
 
 def typed(text: str) -> str:
-    turn = Turn(Role.USER, Origin.PROMPT, text, "r", "s", pasted=pasted_ranges(text))
-    return turn.typed
+    """The text with a blank line in the place of what was pasted."""
+    parts, position = list[str](), 0
+    for start, end in (*pasted_ranges(text), (len(text), len(text))):
+        parts.append(text[position:start].strip())
+        position = end
+    return "\n\n".join(filter(None, parts))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_blank_lines_after_a_message_do_not_change_what_is_pasted(line: str) -> 
 
 def test_a_long_request_in_the_users_voice_is_typed() -> None:
     text = "I want the list to show branches. Please sort them by date. " * 12
-    assert typed(text) == text
+    assert typed(text) == text.strip()
 
 
 @pytest.mark.parametrize("text", ["<private>a</private>", "<system-reminder>b", "[Image #1]", "  ", "<private>c"])

@@ -127,7 +127,7 @@ def test_a_text_that_cannot_be_embedded_is_counted_in_the_job_and_named_in_the_l
     note.write_text("Text.\n", "utf-8")
     reconcile_now(settings)
     failed = (('Zürich "Nord"/zelthumper.md', "it says brimfozzle"),)
-    monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: DrainReport(1, 0, 1, 1, None, failed))
+    monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: DrainReport(1, 1, 1, None, failed))
     log_file = Path(settings.state.log_file)
     monkeypatch.setattr(indexing.log, "handlers", [JsonLines(str(log_file), lambda line: None)])
     drain_times(settings, partial(drain_handler, settings), 2)
@@ -145,7 +145,7 @@ def test_a_text_that_cannot_be_embedded_is_counted_in_the_job_and_named_in_the_l
 def test_a_drain_that_stops_half_way_asks_for_the_rest_and_one_that_can_do_nothing_does_not(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, processed: int, asked: int
 ) -> None:
-    report = DrainReport(processed, 3, 0, 3, "the recall service left")
+    report = DrainReport(processed, 0, 3, "the recall service left")
     monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: report)
     drain_times(settings, partial(drain_handler, settings), 1)
     with open_ledger(settings) as ledger:
@@ -161,7 +161,7 @@ def test_a_drain_ends_before_its_deadline_and_asks_for_the_rest(
         assert not should_stop()
         monkeypatch.setattr(RunningJob, "remaining_seconds", lambda job: EMBED_SECONDS)
         assert should_stop(), "another batch may take as long as is left"
-        return DrainReport(128, 0, 0, 275)
+        return DrainReport(128, 0, 275)
 
     monkeypatch.setattr(indexing, "drain_now", one_batch)
     drain_times(settings, partial(drain_handler, settings), 1)
