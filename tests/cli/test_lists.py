@@ -48,7 +48,7 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
         f"---\nstatus: inbox\ncreated: 2026-01-02\nupdated: 2026-01-31\n{header}---\n\nUse tabs.\n", "utf-8"
     )
     assert main(["vault", "inbox"]) == 0
-    assert f"1 note, the oldest {days} days old" in capsys.readouterr().err
+    assert f"1 note, the oldest from {days} days ago" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])
