@@ -60,10 +60,16 @@ def test_recall_sets_apart_what_hardly_answers(notes: Path, capsys: pytest.Captu
     ]
 
 
-def test_recall_says_if_nothing_answers(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(
+    notes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for room in ("cellar", "attic", "kitchen"):
+        write(notes, f"{PRIVATE}/fact/{room}.md", f"The lock of the {room} is new.")
     capsys.readouterr()
     assert main(["recall", "is the lock of my bicycle at home or in the garden shed"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("nothing in the vault answers that; the nearest:")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "nothing in the vault answers that; the nearest:"
+    assert len(lines) == 1 + 2 * 2
 
 
 def test_what_a_filter_brings_no_session_gets(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
