@@ -105,10 +105,10 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
         )
         days = [day for entry in entries if (day := parse_local_day(entry.surfaced_at or entry.created))]
         age = (local_today() - min(days)).days if days else 0
-        oldest = f", the oldest {counted(age, 'day', 'days')} old" if age > 0 else ""
+        oldest = f", the oldest from {counted(age, 'day', 'days')} ago" if age > 0 else ""
         held = counted(len(entries) + len(unreadable), "note", "notes")
         note(
-            f"memory: {held}{oldest}; none is recalled. One moves on when it is said again; to keep or drop them now: "
+            f"memory: {held}{oldest}; none is recalled. One becomes a proposal when it is seen again; to decide now: "
             "memory review --inbox"
         )
     else:

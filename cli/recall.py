@@ -41,6 +41,7 @@ SERVICE_PATIENCE_SECONDS = 20.0
 SLOW_SECONDS = 2.0
 NOT_GIVEN = "a session would not get it"
 WEAK, ONLY_WEAK = "these hardly answer:", "nothing in the vault answers that; the nearest:"
+MOST_WEAK = 2
 NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 
 
@@ -138,7 +139,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(_line(hit, f"; {NOT_GIVEN}" if is_kept_back else ""))
     if weak:
         print(WEAK if strong else ONLY_WEAK)
-    for hit in weak:
+    for hit in weak[:MOST_WEAK]:
         print(_line(hit))
     return 0
 

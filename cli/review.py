@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
+from ..pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of, tells_occasion
 from ..pipelines.review import (
     HOW_TO_DECIDE,
@@ -276,6 +276,24 @@ _REVERSAL = re.compile(rf"; {REVERSES}[^\n]+(?=\.$)", re.MULTILINE)
 """What the evidence says of the note that would be replaced: the last line of what is shown says it in words."""
 
 
+def _in_words(entry: Entry) -> str:
+    if entry.kind in KIND_IN_WORDS:  # Not a rule, which would hold somewhere.
+        return KIND_IN_WORDS[entry.kind]
+    return f"{entry.kind or '-'}, {entry.project or 'any project'}"
+
+
+def _in_rows(labels: Iterable[str]) -> str:
+    """Put the labels of keys on lines that fit the terminal."""
+    rows = [""]
+    for label in labels:
+        row = f"{rows[-1]}{label}  "
+        if rows[-1] and len(row.rstrip()) > line_columns():
+            rows.append(f"{label}  ")
+        else:
+            rows[-1] = row
+    return "\n".join(row.rstrip() for row in rows) + " "
+
+
 def _print_wrapped(lines: Iterable[str]) -> None:
     """Print lines indented, and continued below their indent where the terminal ends; words are kept whole."""
     for line in lines:
@@ -414,7 +432,7 @@ class _Dialogue:
         return True
 
     def _show(self, entry: Entry) -> None:
-        print(f"\n[{self._at + 1}/{len(self._paths)}] {entry.kind or '-'}, {entry.project or 'any project'}, ", end="")
+        print(f"\n[{self._at + 1}/{len(self._paths)}] {_in_words(entry)}, ", end="")
         print(f"seen {entry.occurrences} times" if entry.occurrences > 1 else "seen once", end="")
         said = day_said(entry)
         print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
@@ -444,7 +462,7 @@ class _Dialogue:
         refused += "" if any(source.session for source in entry.sources) else "w"
         refused += "" if may_guard(entry) else "m"
         keys = {key: label for key, label in KEYS.items() if key not in refused}
-        while (key := read_key("  ".join(keys.values()) + " ")) not in (*keys, *LEAVE, *_SKIP):
+        while (key := read_key(_in_rows(keys.values()))) not in (*keys, *LEAVE, *_SKIP):
             if key == "?":
                 print("\n".join(f"{key}  {MEANINGS[key]}" for key in keys))
             else:

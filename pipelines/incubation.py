@@ -15,6 +15,8 @@ SURFACE_KIND = "idea-surface"
 """Kind of the note in `_review/` that asks whether an idea may be put into Ideas.md."""
 GC_KIND = "incubator-gc"
 """Kind of the note in `_review/` that lists stale ideas."""
+KIND_IN_WORDS = {SURFACE_KIND: "question about an idea", GC_KIND: "questions about ideas"}
+"""How these kinds are called where a person decides."""
 
 
 class Answer(StrEnum):

@@ -8,12 +8,16 @@ RECEIPT_HEADING = "Research receipt"
 NOT_CONFIRMED_TAG = "not-confirmed"
 """Tag of a pending note whose words no record of the host attributes to the user. It is never saved in these words
 unless the user types or approves them."""
-LOOKED_UP = "Research about this idea is listed below, in a receipt. Without a receipt, nothing has been looked up yet."
+LOOKED_UP = "What is looked up about this idea is listed below."
 """A line in the note of every idea, to which Ideas.md links from the start, as to deep research."""
 NOT_TYPED = "Not typed by the user:"
 """The line above a quoted passage of an agent or a tool, or one that was pasted."""
 SAID = "Said "
 """Begins the line of the evidence with the agent's question that the user answered: context for the decision."""
+_LOOKED_UP_BEFORE = (
+    "Research about this idea is listed below, in a receipt. Without a receipt, nothing has been looked up yet."
+)
+"""The same line as older versions wrote it."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 
@@ -26,4 +30,6 @@ def strip_evidence(body: str) -> str:
     text = "\n" + body + "\n"
     places = [at for at in map(text.find, _LINES) if at >= 0]
     text = body[: max(0, min(places) - 1)].rstrip() if places else body
-    return text.replace(f"\n\n{LOOKED_UP}", "") if LOOKED_UP in text else text
+    for line in (LOOKED_UP, _LOOKED_UP_BEFORE):
+        text = text.replace(f"\n\n{line}", "")
+    return text

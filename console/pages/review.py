@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...hooks.install import may_offer_actions, remember_asked
-from ...pipelines.incubation import GC_KIND, SURFACE_KIND
+from ...pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
 from ...pipelines.review import without_replacement_line as kept_text
@@ -215,6 +215,7 @@ def _shown(
         said_on=parse_local_day(item.entry.surfaced_at) if item else None,
         is_said=item is not None and any(source.session for source in item.entry.sources),
         surface_kind=SURFACE_KIND,
+        kind_in_words=KIND_IN_WORDS,
         may_guard=item is not None and (item.entry.channel == "action" or is_ban(item.entry.body)),
         list_kind=GC_KIND,
     )

@@ -59,9 +59,12 @@ def test_recall_sets_apart_what_hardly_answers(notes: Path, memory: Command) -> 
     ]
 
 
-def test_recall_says_if_nothing_answers(notes: Path, memory: Command) -> None:
-    (first, *_) = memory("recall", "is the lock of my bicycle at home or in the garden shed").out.splitlines()
-    assert first.startswith("nothing in the vault answers that; the nearest:")
+def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(notes: Path, memory: Command) -> None:
+    for room in ("cellar", "attic", "kitchen"):
+        write(notes, f"{PRIVATE}/fact/{room}.md", f"The lock of the {room} is new.")
+    lines = memory("recall", "is the lock of my bicycle at home or in the garden shed").out.splitlines()
+    assert lines[0] == "nothing in the vault answers that; the nearest:"
+    assert len(lines) == 1 + 2 * 2
 
 
 def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> None:

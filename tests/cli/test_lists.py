@@ -46,7 +46,7 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
     note.write_text(
         f"---\nstatus: inbox\ncreated: 2026-01-02\nupdated: 2026-01-31\n{header}---\n\nUse tabs.\n", "utf-8"
     )
-    assert f"1 note, the oldest {days} days old" in memory("vault", "inbox").err
+    assert f"1 note, the oldest from {days} days ago" in memory("vault", "inbox").err
 
 
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])

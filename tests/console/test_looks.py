@@ -172,17 +172,20 @@ def test_after_a_decision_on_a_row_the_focus_is_on_the_next_row(bed: Bed, window
     expect(page.locator("#said")).to_be_in_viewport()
 
 
-PHONE_WIDTH = 390
-
-
-def test_a_phone_shows_the_buttons_of_the_inbox_and_every_tab_without_scrolling(bed: Bed, windows: Windows) -> None:
-    inbox_note(bed, "one", "A guess about one thing, which the session that it was made in says at some length.")
-    page = windows.sign_in("phone")
+@pytest.mark.parametrize(("size", "width"), [("phone", 390), ("desktop", 1280)])
+def test_the_buttons_of_the_inbox_and_every_tab_are_seen_without_scrolling(
+    bed: Bed, windows: Windows, size: Literal["phone", "desktop"], width: int
+) -> None:
+    inbox_note(bed, "one", f"A guess about {'some/folder_with_a_name/' * 6}file.go, which is said at some length.")
+    page = windows.sign_in(size)
     for address, name in (("inbox?view=all", "Reject"), ("jobs", "Stop the updates")):
         page.goto(windows.console.base + address)
-        box = page.locator(f"main :text('{name}')").first.bounding_box()
+        button = page.locator(f"main :text('{name}')").first
+        box = button.bounding_box()
         assert box is not None
-        assert 0 <= box["x"] <= box["x"] + box["width"] <= PHONE_WIDTH, name
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width, name
+        for part in page.locator("main .scroll").all():
+            assert part.evaluate("(part) => part.scrollWidth - part.clientWidth") <= 1, address
 
 
 def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, windows: Windows) -> None:

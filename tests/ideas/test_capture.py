@@ -92,7 +92,7 @@ def test_the_note_that_ideas_md_leads_to_says_whether_anything_was_looked_up(sil
     notes = list(ideas(silent.store))
     assert len(notes) == 2
     for entry in notes:
-        assert entry.body.rstrip().endswith("Without a receipt, nothing has been looked up yet.")
+        assert entry.body.rstrip().endswith("What is looked up about this idea is listed below.")
         assert LOOKED_UP not in strip_evidence(entry.body), "it is no part of what the idea says"
         assert LOOKED_UP not in pitch_of(entry)
     assert strip_evidence(notes[0].body if "tiles" in notes[0].body else notes[1].body).endswith("with the app.")

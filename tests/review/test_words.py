@@ -51,6 +51,15 @@ def test_only_keys_that_do_something_are_offered(
     assert shown.count("[1/1]") == 1, "a wrong key asks for another, and does not show the proposal again"
 
 
+def test_a_question_about_an_idea_is_called_so_and_its_keys_fit_the_terminal(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.note("personal-private/_review/one.md", "One.", kind="idea-surface", status="pending")
+    monkeypatch.setenv("COLUMNS", "40")
+    assert answer(monkeypatch, bed, "q") == ["[a]pprove  [r]eject  [s]kip  [u]ndo\n[q]uit "]
+    assert "[1/1] question about an idea, seen once" in capsys.readouterr().out
+
+
 def test_where_it_was_said_is_shown_below_a_proposal_that_is_not_shown_again(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
