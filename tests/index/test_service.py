@@ -260,6 +260,7 @@ def test_the_receipt_has_what_came_unreviewed(vault_of_two: Bed, service: Start)
     running.wait_until_listening()
     with running.client() as client:
         answer = client.recall("deploy the quokka with the green button", session="s-9", render=True)
+        client.ping()
     assert "not confirmed: Deploy the quokka" in answer["block"]
     (left,) = read_receipts(Path(vault_of_two.state.receipts))
     assert path in left["injected"]
