@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"why did it change? give the new text and the reason: {how}")
     body = read_body(args)
     if not body.strip():
-        raise UsageError(f"the new entry has no text; give the text and the reason: {how}")
+        raise UsageError(f"give both the new text and the reason: {how}")
     if context.agent:
         if args.new_slug is not None:
             raise UsageError("what an agent evolves keeps its name: leave --new-slug out")

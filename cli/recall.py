@@ -129,8 +129,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: searched the entries {whose}; --all-projects searches all")
         if tree is not None:
             report_missing(named_values(tree, "kind"), context.store)
-    if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
-        note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     strong = _answering(hits)
     weak = [hit for hit in hits if hit not in strong]
     for hit in strong:

@@ -15,7 +15,7 @@ from ..runtime.function_words import CHATTER, foreign_function_words, is_signifi
 from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
-from ..vault.gate import BY_WORDS, log_odds, note_features, rarity, threshold, word_features
+from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -165,6 +165,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         is_skill = hit.kind == SKILL_KIND
         pair = word_features(terms, {stem for stem in said if is_significant(stem)}, rivals[is_skill])
         pair |= note_features(hit.kind, hit.confidence)
+        pair["exact"] = exact(pair, is_one_word=is_lone_word)
         sure = log_odds(BY_WORDS, pair)
         if project:
             sure += PROJECT_PRIOR

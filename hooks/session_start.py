@@ -156,7 +156,8 @@ def _read_rest(vault: str, index_db: str, project: str, words: int, deadline: fl
         if time.monotonic() >= deadline:
             break
         entry = read_entry_file(vault, path)
-        if entry is None or entry.always_load or not entry.is_in_use or entry.project not in ("", project):
+        # One that the index does not know as always-load yet may come here: it was made one a moment ago.
+        if entry is None or not entry.is_in_use or entry.project not in ("", project):
             continue
         line = render_hit(entry)
         size = count_words(line)

@@ -23,8 +23,6 @@ ONE_WORD_PENALTY = 6.0
 ASKS_FILE = Path(__file__).with_name("asks.json")
 """Weights that tell by its vector whether a prompt needs any entry: written by training/gate/fit.py."""
 MAX_ASKS = 1.5
-RARE = 0.5
-"""Rarity that at least one word must have, if a passage with all words of a prompt is to count as its answer."""
 MAX_SKILLS = 1
 """Most skills among a prompt's entries: the vault is for notes, and hosts list skills themselves."""
 
@@ -77,7 +75,7 @@ def features(
     ]
     passage = {stem for stem in stems(text) if is_significant(stem)}
     by_words = {**gate.word_features(terms, passage, around.rivals), **note}
-    by_words["exact"] = float(bool(by_words["complete"]) and by_words["rarest"] >= RARE and not query.is_one_word)
+    by_words["exact"] = gate.exact(by_words, is_one_word=query.is_one_word)
     if scored.dense is None or words is None:
         return by_words
     above_background = scored.dense - around.background

@@ -13,8 +13,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from ..vault.render import render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
-from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, RecallEngine, RecallQuery
+from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
 from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
@@ -409,6 +409,7 @@ class RecallService:
         if query.is_prompt and NO_INDEX in result.degraded:
             raise IndexUnavailable("there is no index that can be used: the hook searches the files itself")
         tokens = None
+        waiting: Sequence[Hit] = ()
         if message.get("render"):
             count = self._runner.count_tokens
             shown = select_hits(result.hits, token_budget, count)
@@ -425,7 +426,7 @@ class RecallService:
         def leave_receipt() -> None:
             line = receipt(
                 query.text,
-                result,
+                replace(result, hits=(*result.hits, *waiting)),
                 caller=caller,
                 session=session,
                 project=project,

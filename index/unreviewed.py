@@ -17,12 +17,17 @@ from ..runtime.safe_text import safe_line
 from ..vault.entry import IN_INBOX, PENDING, parse_entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from .engine import Hit, RecallEngine, RecallQuery
+from .query import analyse
+from .stemming import stems
 
 MOST = 2
-CANDIDATES = 4
+CANDIDATES = 6
 FOLDERS = frozenset({"_review", "_inbox"})
-STRONG = {PENDING: 0.5, IN_INBOX: 1.0}
+STRONG = {PENDING: 0.55, IN_INBOX: 1.0}
 """Log-odds above the threshold that such an entry must reach, by its status."""
+ALONE = 2.5
+"""Log-odds by which an entry must be ahead of the next one to come although it is below the threshold, if it is also
+the only candidate with one of the prompt's words. Where a rival is close, words in common are chance."""
 CHARACTERS = 240
 READ_BYTES = 64_000
 MIN_BUDGET_MS = 40.0
@@ -38,10 +43,23 @@ def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, dea
     if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()
     waiting = frozenset(STRONG)
-    asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS)
+    asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS, apply_threshold=False)
     found = engine.recall(asked, budget_ms=left_ms)
-    strong = [hit for hit in found.hits if (hit.answers or 0.0) >= found.threshold + STRONG.get(hit.status or "", 99.0)]
+    above = {hit.path: (hit.answers or 0.0) - found.threshold for hit in found.hits if hit.status in STRONG}
+    ranked = sorted((hit for hit in found.hits if hit.path in above), key=lambda hit: -above[hit.path])
+    strong = [hit for hit in ranked if above[hit.path] >= STRONG[hit.status or ""]]
+    if not strong and ranked and _is_alone(query.text, ranked):
+        strong = ranked[:1]
     return [hit for hit in strong if _is_the_users(vault, hit.path)][:MOST]
+
+
+def _is_alone(prompt: str, ranked: Sequence[Hit]) -> bool:
+    """Whether the first hit is far ahead of the others, by meaning, and alone has one of the prompt's words."""
+    first, *others = ranked
+    ahead = all((first.answers or 0.0) - (other.answers or 0.0) >= ALONE for other in others[:1])
+    asked = {term.stem for term in analyse(prompt).terms}
+    shared = asked.intersection(stems(first.excerpt)).difference(*(stems(other.excerpt) for other in others))
+    return first.dense is not None and bool(others) and ahead and bool(shared)
 
 
 def render_unreviewed(hits: Sequence[Hit]) -> str:

@@ -27,6 +27,8 @@ KIND_GROUPS = {
 SHORT, LONG = 6, 16
 """Numbers of significant words of a prompt about one thing, and about several."""
 CONFIDENCES = ("high", "medium", "low")
+RARE = 0.5
+"""Rarity that at least one word must have, if a passage with all words of a prompt is to count as its answer."""
 PROMPT_TERMS = 6
 """Most terms, the rarest first, that make up a prompt's weight: a longer prompt must not be harder to answer."""
 
@@ -58,6 +60,11 @@ def word_features(
         "prompt_words": log1p(len(terms)),
         "vault": log1p(rivals),
     }
+
+
+def exact(features: Mapping[str, float], *, is_one_word: bool) -> float:
+    """Return 1 for a passage with all words of a prompt, one of them rare; else 0, and for a prompt of one word."""
+    return float(bool(features["complete"]) and features["rarest"] >= RARE and not is_one_word)
 
 
 def note_features(kind: str | None, confidence: str | None) -> dict[str, float]:

@@ -382,6 +382,15 @@ def test_a_word_of_another_script_finds_its_note_without_the_service(sandbox: Sa
     assert text in ask(sandbox, prompt).stdout
 
 
+def test_a_name_that_one_note_has_finds_it_without_the_service(sandbox: Sandbox) -> None:
+    """Also where it is glued to letters of another script."""
+    text = "数据库连接由QuokkaPool负责，超时三次。"
+    sandbox.entry("personal-private/facts/pool.md", text, kind="fact")
+    for number in range(10):
+        sandbox.entry(f"personal-private/facts/n{number}.md", f"The widget number {number} has its own drawer.")
+    assert text in ask(sandbox, "what does QuokkaPool do").stdout
+
+
 def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
     log = "\n".join(f"line {number} of a log nobody reads" for number in range(100_000))
     begun = time.monotonic()

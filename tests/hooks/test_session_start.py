@@ -176,6 +176,13 @@ def test_what_the_habits_leave_of_the_budget_goes_to_the_projects_statements_the
     assert "I use fish." not in stdout
 
 
+def test_a_rule_flagged_since_it_was_indexed_is_not_lost(sandbox: Sandbox) -> None:
+    other_statements(sandbox)
+    fish = sandbox.vault / "personal-private/preferences/fish.md"
+    fish.write_text(fish.read_text().replace("status: active", "status: active\nalways_load: true"))
+    assert "I use fish." in start(sandbox)[0]
+
+
 def test_a_cautious_recall_gives_a_session_its_habits_alone(sandbox: Sandbox) -> None:
     other_statements(sandbox)
     sandbox.configure('[recall]\neagerness = "cautious"\n')

@@ -215,6 +215,22 @@ def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, list
     assert stat.S_IMODE(os.stat(vault_of_two.state.receipts).st_mode) == 0o600
 
 
+def test_the_receipt_has_what_came_unreviewed(vault_of_two: Bed, service: Start) -> None:
+    path, source = "personal-private/_review/quokka.md", "{host: claude, session: s-1}"
+    vault_of_two.write(path, "Deploy the quokka with the green button.", status="pending", source=source)
+    vault_of_two.index()
+    vault_of_two.embed()
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        answer = client.recall("deploy the quokka with the green button", session="s-9", render=True)
+        client.ping()
+    assert "not confirmed: Deploy the quokka" in answer["block"]
+    (left,) = read_receipts(Path(vault_of_two.state.receipts))
+    assert path in left["injected"]
+    assert path in [hit["path"] for hit in left["hits"]]
+
+
 @pytest.mark.hurried
 def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, listening: Start) -> None:
     running = listening("--connection-seconds", str(patience()))

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from memoryvault.index.engine import Hit, RecallQuery
+from memoryvault.index.drain import drain, embed_with
+from memoryvault.index.embedder import DEFAULT_MODEL, load_embedder
+from memoryvault.index.engine import Hit, RecallEngine, RecallQuery
 from memoryvault.index.unreviewed import FOLDERS, MOST, STRONG, recall_unreviewed, render_unreviewed
 from memoryvault.tests.index.bed import Bed, slugs
 
@@ -86,3 +88,33 @@ def test_a_proposal_answers_no_more_strongly_where_the_other_notes_wait_too(bed:
         (hit,) = bed.engine().recall(query).hits
         odds.append(hit.answers or 0.0)
     assert odds[1] <= odds[0]
+
+
+WAITS = (
+    "the printers on the third floor are out of paper most of the time",
+    "invoices are sent by the night job, so look there first when one is missing",
+    "our lawyer wants to read every text about refunds before it is public",
+    "the sandbox of the bank is closed on weekends",
+    "tickets get a label of the team, no label no work",
+)
+
+
+@pytest.mark.model
+def test_a_proposal_that_alone_has_a_word_of_the_prompt_needs_less_to_come(bed: Bed) -> None:
+    """Far ahead of what else waits it is an answer, though no strong one; what is near all others is none."""
+    for number, text in enumerate(WAITS):
+        fields = {"status": "inbox", "project": "shop", "source": SOURCE, "confidence": "LOW", "kind": "fact"}
+        bed.write(f"personal-projects/shop/_inbox/w{number}.md", text, **fields)
+    bed.index()
+    embedder = load_embedder(DEFAULT_MODEL, models_folder=bed.root / "models")
+    drain(bed.store, embed_with(embedder), model=embedder.name)
+    engine = RecallEngine(bed.index_db, bed.vault, embedder)
+
+    def given(prompt: str) -> list[str]:
+        query = RecallQuery(prompt, project="shop", is_prompt=True)
+        return [hit.excerpt for hit in recall_unreviewed(engine, bed.vault, query, None)]
+
+    asked = "how do i find out why something from the last month is not in the list, the night job said nothing"
+    assert given(asked) == [WAITS[1]]
+    assert given("show the team on every row of the board, and sort the rows by the day they were opened") == []
+    engine.close()

@@ -109,7 +109,7 @@ def note_rows(data: Path, embedder: Cached, folder: Path) -> Iterator[Row]:
         root = folder / f"notes-{number}"
         root.mkdir()
         with task.open(root, embedder) as evaluation:
-            for vault, questions in evaluation._by_vault([*task.questions, *task.unanswerable]):
+            for vault, questions in evaluation.by_vault([*task.questions, *task.unanswerable]):
                 if vault is None:
                     continue
                 engine = Collecting(vault.index_db, vault.vault, embedder)
