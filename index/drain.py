@@ -115,7 +115,8 @@ def _why_give_up(embed: Embed, shortest: Sequence[PendingText]) -> str | None:
     outcome = _embed_batch(embed, shortest) if shortest else None
     if isinstance(outcome, ModelUnavailable):
         return str(outcome)
-    return f"the model fails at every text: {outcome}" if isinstance(outcome, Exception) else None
+    # Not what the error says: it may quote a text, and the job that keeps this outlasts the note.
+    return f"the model fails at every text ({type(outcome).__name__})" if isinstance(outcome, Exception) else None
 
 
 def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:

@@ -28,19 +28,26 @@ class Shape(IntEnum):
 PASSWORD_WORDS = (
     r"pass(?:word|wd|phrase|code)s?|pass|pwd?|passwort|kennwort|losung|contrase[nñ]a|mot\s+de\s+passe|senha|clave"
     r"|parola"
-    r"|wachtwoord|l[oö]senord|has[lł]o|пароль"
+    r"|密码(?:[是为]|(?=[：:]))|パスワードは?|비밀번호[는은]?|wachtwoord|l[oö]senord|has[lł]o|пароль"
 )
-_PASSWORD = re.compile(rf"(?i)(?<![\w/.-])(?:{PASSWORD_WORDS})(?:'s)?(?![\w(=.-])")
+_PASSWORD = re.compile(
+    rf"(?i)(?<![\w/.-])(?:{PASSWORD_WORDS}|[a-z]{{1,12}}passw(?:or)?d|(?:db|root|master|user|admin|mail|ssh|sudo|require)pass)"
+    r"(?:'s)?(?![\w(=.-])"
+)
 _LOGIN = re.compile(
     r"(?i)(?<![\w/.-])(?:log(?:ged|ging|s)?[ -]?(?:in(?:to)?|on|ins)|sign(?:ed|ing)?[ -]?in|get in|creds?|credentials?"
     r"|accounts?|users?|username|admin|administrator|root|guest|ssh|s?ftp|connect|basic auth|enter|try"
+    r"|(?:unlock|decrypt|authenticat|open (?:the|my) (?:zip|pdf|archive|safe|vault|disk|backup))\w{0,3}"
+    r"\b[^\n.;]{0,50}?\s(?:with|using|use|by)"
     r"|benutzer(?:name)?|zugang(?:sdaten)?|anmelde\w{1,6}|usuario|utilisateur|identifiants?)(?![\w(=-]|\.\w)"
 )
 SAID_SIGNS = (
-    "pass", "pw ", "pw's", "kennwort", "losung", "contrase", "mot de", "senha", "clave", "parola", "wachtwoord",
-    "senord", "haslo", "hasło", "парол", "login", "log in", "logon", "log on", "logged", "logging", "logins", "sign in",
-    "signed in", "signin", "cred", "account", "user", "admin", "root", "guest", "ssh", "ftp", "connect", "benutzer",
-    "zugang", "anmelde", "basic auth", "enter ", "try ", "usuario", "utilisateur", "identifiant", "get in",
+    "pass", "pw ", "pw's", "pwd ", "kennwort", "losung", "contrase", "mot de", "senha", "clave", "parola", "wachtwoord",
+    "senord", "haslo", "hasło", "парол", "密码是", "密码:", "密码：", "パスワード", "비밀번호",
+    "login", "log in", "logon",
+    "log on", "logged", "logging", "logins", "sign in", "signed in", "signin", "cred", "account", "user", "admin",
+    "root", "guest", "ssh", "ftp", "connect", "benutzer", "zugang", "anmelde", "basic auth", "enter ", "try ",
+    "usuario", "utilisateur", "identifiant", "get in", "unlock", "open the ", "decrypt", "authenticat",
 )  # fmt: skip
 """Only lines with one of these, in small letters, are searched."""
 _SAID_BEFORE = re.compile(
@@ -54,16 +61,18 @@ _PHRASE = re.compile(
 )
 _TOKEN = re.compile(r"[^\s\"'`„“”«»]+")
 _NEXT_TOKENS = 8
-_INTRODUCES = re.compile(r"(?i)(?:is|was|are|to|as|ist|lautet|war|es|est|é|è|são|[-–—=/]|=>|->)\Z|[^:]*:\Z")
+_INTRODUCES = re.compile(r"(?i)(?:is|was|are|be|to|as|ist|lautet|war|es|est|é|è|são|[-–—=/]|=>|->)\Z|[^:：]*[:：]\Z")
 _STRONG = frozenset("!#$%^&*?@§~+€")
 _CODE = frozenset("()[]{}<>|\\;,")
 _MAIL_OR_PACKAGE = re.compile(
     r"[\w.+/@-]+@(?:[\w-]+\.)*[A-Za-z-]{2,}\Z|@?[\w./-]+@[v^~]?\d[\w.+-]*\Z|@[\w.-]+/\S+\Z"
-    r"|@(?:[\w-]+\.)+[a-z]{2,}(?:[:/]\S*)?\Z"
+    r"|@(?:[\w-]+\.)+[a-z]{2,}(?:[:/]\S*)?\Z|@[\w-]+:\d{2,5}(?:/\S*)?\Z"
 )
 _ENCODED = re.compile(r"%(?:2[0-9A-F]|3[A-F]|40|5[BD]|7[BD]|[C-F][0-9A-F])|%\d*[a-z]\b|&\w+=|\?\w+=|&\w+;|\w+=")
 _NUMBERED = re.compile(r"[\w./]*#\d+\Z|[A-Za-z]+\+\+\d*\Z|\+?\d[\w.]*[+%*]?\Z|[*&#@]?\*{0,2}\w+\Z")
 _VERSION = re.compile(r"(?:[A-Za-z]+[-_/]?)?v?\d+(?:\.[\dx]+)+(?:[-+.]?\w+)*\Z")
+_NUMBERED_NAME = re.compile(r"(?:[A-Za-z]+_)*[A-Za-z]+\d\Z|(?=.{1,7}\Z)[A-Za-z_]+\d{1,2}\Z")
+"""Matches words joined by underscores with one digit, as the name of a thing: "Editor_2", "Pin_17"."""
 _NUMBERED_WORD = re.compile(r"[A-Za-z]+-?\d+\Z")
 _WORD_OF_A_PERSON = re.compile(r"(?:[A-Za-z]{7,}-?\d|[A-Za-z]{5,}-?\d\d)\d*\Z")
 """Matches a longer word with a number, which is seldom a technical term ("sha256", "argon2")."""
@@ -73,7 +82,11 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 MOST_MIXED_CHARS = 24
 """Longer tokens are not typed; `scrub` judges whether they are random."""
 _WORDS = re.compile(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{2,}")
+_ALGORITHM = re.compile(r"(?i)aes|rsa|hmac|sha\d|chacha|poly1305|ed25519|argon|oauth|saml|oidc|auth\d|keychain|vault")
+"""Matches in the names of ciphers and protocols, with or for which something is unlocked."""
 _INNER_DIGIT = re.compile(r"[A-Za-z]\d+[A-Za-z]")
+_LEET = re.compile(r"[A-Za-z][013457]+[a-z]{2}")
+"""Matches digits that stand for letters within a word: "K1ngfisher"."""
 _FILE = re.compile(r"\.(?:[a-z]{1,4}|mp\d)(?::\d+)*\Z")
 
 
@@ -108,12 +121,13 @@ def shape_of(token: str) -> Shape:
     if _WITH_A_CRY.match(bare):
         return Shape.MIXED
     if (
-        digits
+        not _ALGORITHM.search(bare)
+        and digits
         and lower
         and upper
         and len(bare) <= MOST_MIXED_CHARS
         and (joined or _INNER_DIGIT.search(bare))
-        and not (_is_name(bare) or _NUMBERED_WORD.match(bare))
+        and not (_is_name(bare) or _NUMBERED_WORD.match(bare) or _NUMBERED_NAME.match(bare))
     ):
         return Shape.MIXED
     return Shape.MARKED if digits or strong else Shape.NONE
@@ -122,7 +136,8 @@ def shape_of(token: str) -> Shape:
 def _is_name(token: str) -> bool:
     """Whether the token is made of words, as the name of a class or constant: "OAuth2Login", "MAX_2"."""
     return (
-        "." not in token
+        _LEET.search(token) is None
+        and "." not in token
         and token.replace("_", "").isalnum()
         and ("_" not in token or token.upper() == token)
         and 4 * sum(map(len, _WORDS.findall(token))) >= 3 * sum(map(str.isalpha, token))
@@ -158,11 +173,16 @@ def _after(text: str, intro: re.Match[str], end: int, *, is_password: bool) -> I
         if not is_password:
             is_pair = before == "/" or (count == 0 and text[intro.end()] == ":" != token.group())
             if _CREDENTIALS.match(intro.group()):
-                is_pair = is_pair or before in _PAIRS or (at > token.start() and text[at - 1] in ":/")
+                is_pair = (
+                    is_pair
+                    or (count == 2 and text[intro.end()] == ":")
+                    or before in _PAIRS
+                    or (at > token.start() and text[at - 1] in ":/")
+                )
             least = Shape.MARKED if is_pair and _is_no_term(word) else Shape.MIXED
         elif (
             introduced
-            or (count == 0 and not (_NUMBERED_WORD.match(word) or _is_name(word)))
+            or (count == 0 and not (_NUMBERED_WORD.match(word) or (_is_name(word) and not _SHORT.match(intro.group()))))
             or _WORD_OF_A_PERSON.match(word)
         ):
             least = Shape.MARKED
@@ -182,7 +202,7 @@ def _before(text: str, intro: re.Match[str], start: int) -> Iterator[tuple[int, 
     """Yield the tokens just before "… to log in" that look like nothing but a password."""
     low = max(start, intro.start() - 60)
     low = max(low, text.rfind("\n", low, intro.start()) + 1)
-    while low > start and not text[low - 1].isspace():
+    while start < low < intro.start() and not text[low - 1].isspace():
         low += 1
     for token in _TOKEN.finditer(text, low, intro.start()):
         at, word = _bare(token)
@@ -190,7 +210,9 @@ def _before(text: str, intro: re.Match[str], start: int) -> Iterator[tuple[int, 
             yield at, at + len(word)
 
 
-_CREDENTIALS = re.compile(r"(?i)cred|zugangsdaten|identifiant")
+_SHORT = re.compile(r"(?i)pwd?\Z")
+"""Matches a word that is no part of a compound, as in "password OAuth2Login"."""
+_CREDENTIALS = re.compile(r"(?i)cred|basic auth|zugangsdaten|identifiant")
 _PAIRS = frozenset({"and", "und", "et", "y", "/"})
 _PAIR = re.compile(r"[A-Za-z][\w.@-]{0,40}[/:,](?=[^/\s])")
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from .chosen_passwords import SAID_SIGNS, chosen_passwords
 from .secret_model import MIN_TOKEN_CHARS
-from .secret_patterns import is_cut, is_filled, is_identifier, is_placeholder, looks_chosen
-from .secret_rules import DATE, INTRODUCED, MOMENT, PROSE
+from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_identifier, is_placeholder, looks_chosen
+from .secret_rules import DATE, INTRODUCED, MOMENT, PROSE, is_joined
 
 _PASSWORD_NAME = r"pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
 _KEY_NAME = (
@@ -30,10 +30,10 @@ _KEY_NAME = (
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
 _NAME = re.compile(
     rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==)|(?-i:(?<=[A-Z])PASS)(?==)"
-    r"|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{0,3}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))"
+    r"|(?<=[\"'])pass(?=[\"']\s?(?::|=>)\s?[\"'])|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{0,3}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))"
     rf"|(?P<key>{_KEY_NAME}))"
     r"(?=(?P<after>[\w.-]{0,30}))(?P=after)"  # A possessive match, as Python 3.11.2 can do it too.
-    r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
+    r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:=>|[:=!]=?=?|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
     r"(?:![\w-]{1,20} )?"
     r"|\s{0,4}['\"]?\s+is:?\s+)",
     re.IGNORECASE,
@@ -56,6 +56,7 @@ _HINTS = tuple(
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
 """A value with more blanks is a sentence, not a passphrase."""
+MAX_PHRASE_CHARS = 64
 HINT_REACH_CHARS = 1300
 """Most characters between a name and its value on the same line."""
 _VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
@@ -87,6 +88,8 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
             for match in rule.pattern.finditer(text, line_start, line_end):
                 start, end = rule.span(match)
                 value = text[start:end].rstrip(".,;:)\\")
+                if text.startswith(" ", start + len(value)):
+                    value = _to_quote(text, start, start, line_end) or value
                 if rule.check(match, value):
                     yield start, start + len(value), rule.kind
 
@@ -145,7 +148,12 @@ def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, st
         if password:
             secret = _is_password(text, name, value, value_start, quoted)
         else:
-            secret = _is_key(name, value, quoted) and not is_cut(text, value_start, value_start + len(value))
+            is_of_page = OF_ONE_PAGE.search(text, max(0, value_start - 60), value_start) is not None
+            secret = (
+                not is_of_page
+                and _is_key(name, value, quoted)
+                and not is_cut(text, value_start, value_start + len(value))
+            )
         if secret:
             yield value_start, value_start + len(value), "PASSWORD" if password else "API-KEY"
             position = value_start + len(value)
@@ -183,9 +191,26 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
         return "", at, False
     value = bare.group("value")
     # `Password=abc;Database=…`, `token=abc&x=…`, `{token: abc}`.
+    if (whole := _to_quote(text, name.start(), bare.start("value"), end)) is not None and whole.startswith(value + " "):
+        return whole, bare.start("value"), True
     if (stop := _VALUE_END.search(value)) is not None and stop.start() > 0:
         value = value[: stop.start()]
     return value.rstrip(".,:"), bare.start("value"), bool(bare.group("lead"))
+
+
+def _to_quote(text: str, opening: int, start: int, end: int) -> str | None:
+    """Return the text from `start` to the quote that closes the one before `opening`: `'pw=two words'`.
+
+    None without such quotes, or if a sentence stands between.
+    """
+    while opening > 0 and (text[opening - 1].isalnum() or text[opening - 1] in "_.-"):
+        opening -= 1  # The beginning of a name: "DB_" of DB_PASSWORD.
+    quote = text[opening - 1 : opening]
+    if not quote or quote not in "\"'":
+        return None
+    close = text.find(quote, start, min(end, start + MAX_PHRASE_CHARS))
+    value = text[start:close] if close > start else "\n"
+    return value if value.count(" ") <= MAX_SPACES and "\n" not in value else None
 
 
 _CALL_OR_OPTION_BEFORE = re.compile(r"(?:\(\s{0,20}[\"'][\w.-]{0,40}|[\"']--?[\w-]{0,30})\Z")
@@ -205,12 +230,14 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     gap = name.group("gap")
     if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _is_when(name, value):
         return False
+    if _PAIR_BEFORE.search(text, max(0, name.start() - 60), name.start()) and gap.strip() in ("=", ":"):
+        return True
     after = name.group("after").lower()
     if after.startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url")):
         return False
     if after.endswith(("file", "path")) and "/" in value:
         return False
-    is_short = (name.group("password") or "").lower() in _SHORT_WORDS
+    is_short = name.group("password") in _SHORT_WORDS
     if is_short and not quoted and is_identifier(value) and not any(map(str.isdigit, value)):
         return False
     if after in ("manager", "_manager", "-manager"):  # `password_manager: 1Password`; `…_manager_key` may be one.
@@ -222,17 +249,47 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     if "==" in gap or "!=" in gap or "," in gap:
         return False
     if " is" in gap:
-        return any(character.isdigit() for character in value)
+        return any(character.isdigit() for character in value) or is_joined(value)
     if ":" in gap or " " in gap:
         # `password: word` is a setting when it has a line to itself, and prose elsewhere.
         line_end = text.find("\n", start)
         rest = text[start + len(value) : line_end if line_end >= 0 else len(text)].strip()
         if rest and not rest.startswith(("#", "//", ";", ",", "&", '"', "'", "}")):
-            return _mixes(value) or DATE.fullmatch(value) is not None
-        return not (PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
+            if _USER_BEFORE.search(text, max(0, name.start() - 100), name.start()):
+                return True
+            return _mixes(value) or is_joined(value) or DATE.fullmatch(value) is not None
+        if not PROSE.match(value) or is_joined(value) or ":" not in gap:
+            return True
+        before = _line_before(text, name.start())
+        return _USER_BEFORE.search(before) is not None or (_names_owner(before, rest) and not value.endswith("ed"))
     return not value.startswith(("/", "./", "http"))
 
 
+_PAIR_BEFORE = re.compile(
+    r"\s(?:-[dFH]|--(?:data|form|header)[\w-]{0,12})[ =]?[\"'](?:[^\"'\n]{0,40}[&?])?[\w-]{0,20}\Z"
+)
+"""Matches the option of curl and its like before a pair of name and value: `-H "X-User-Password: …"`."""
+_USER_BEFORE = re.compile(
+    r"(?i)\b(?:login|user(?:name)?|e-?mail|account)[\"']?\s?[:=]\s?\S{1,60}\s{0,3}[,;|/]?\s{0,3}\Z"
+)
+"""Matches the name of a user before his password, on one line."""
+
+
+def _names_owner(before: str, rest: str) -> bool:
+    """Whether only a few words stand before "password: word" and none after: "the vault password: word"."""
+    words = before.split()
+    if words and words[-1].lower() in _OF_NO_OWNER:
+        return False
+    return len(words) < 2 or (
+        not rest
+        and len(words) <= MOST_OWNER_WORDS
+        and not any(is_placeholder(word, quoted=True) for word in words[1:])
+        and all(word.replace("'", "").isalpha() for word in words)
+    )
+
+
+MOST_OWNER_WORDS = 4
+_OF_NO_OWNER = frozenset({"wrong", "invalid", "missing", "expired", "incorrect", "if", "no", "without"})
 _SHORT_WORDS = frozenset({"pw", "psk"})
 """In code these names mean many other things, too."""
 
@@ -299,6 +356,8 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         and len(value) >= 8
         and not is_identifier(value)
     ):
+        return True
+    if "secret" in whole and ":" in name.group("gap") and value.isalnum() and _mixes(value) and len(value) >= 8:
         return True
     if "secret" in whole and ("!=" in name.group("gap") or "==" in name.group("gap")) and quoted:
         return len(value) >= 6 and not PROSE.match(value)

@@ -69,11 +69,19 @@ _CARD = re.compile(
     r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w-])"
 )
 _CARD_START = re.compile(
-    # Fourteen digits: Diners. Fifteen and more: Visa, Mastercard, American Express, Discover, JCB, UnionPay.
-    r"3(?:0[0-5]|[689]\d)\d{11}\Z|(?:4|5[1-5]|2[2-7]|3[47]|35(?:2[89]|[3-8])|6(?:011|5|4[4-9]|2))\d{9,}\Z"
+    # Fourteen digits: Diners. Fifteen: American Express, and the number of a telephone, which begins like JCB's.
+    # Sixteen and more: Visa, Mastercard, Discover, JCB, UnionPay.
+    r"3(?:0[0-5]|[689]\d)\d{11}\Z|3[47]\d{13}\Z"
+    r"|(?=\d{16})(?:4|5[1-5]|2[2-7]|35(?:2[89]|[3-8])|6(?:011|5|4[4-9]|2))\d+\Z"
 )
 
-_IBAN = re.compile(r"[A-Z]{2}\d\d(?<![A-Za-z0-9]....)(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+_IBAN_SHAPE = r"[A-Z]{2}\d\d(?<![A-Za-z0-9]....)(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+_IBAN = re.compile(_IBAN_SHAPE)
+_NAMED_IBAN = re.compile(rf"(?i)\biban\b[^\n]{{0,20}}?(?P<number>{_IBAN_SHAPE})")
+"""Matches one in small letters, too, of which one in a hundred without its name would be valid by chance."""
+_AFTER_CARD = re.compile(
+    r"[\s,;:]{1,3}(?:exp\w{0,6}\.?:?\s)?\d\d ?/ ?\d\d(?:\d\d)?[\s,;]{1,3}(?:cv[vc]2?:?\s)?(?P<code>\d{3,4})(?![\w.-])"
+)
 _IBAN_CHARS = {
     one[:2]: int(one[2:])
     for one in """
@@ -113,17 +121,21 @@ def account_numbers(text: str) -> Iterator[tuple[int, int, str]]:
         digits = [int(character) for character in match.group() if character.isdigit()]
         if 14 <= len(digits) <= 19 and _CARD_START.match("".join(map(str, digits))) and _luhn(digits):
             yield match.start(), match.end(), "CARD"
-    for match in _IBAN.finditer(text):
-        length = _IBAN_CHARS.get(match.group()[:2], 0)
-        number = match.group().replace(" ", "")[:length]
-        if len(number) == length > 0 and int("".join(str(int(one, 36)) for one in number[4:] + number[:4])) % 97 == 1:
-            yield match.start(), _end_of(text, match.start(), length), "IBAN"
+            if (after := _AFTER_CARD.match(text, match.end())) is not None:
+                yield *after.span("code"), "CARD"
+    is_named = "iban" in text or "IBAN" in text or "Iban" in text
+    for pattern, group in ((_IBAN, 0), (_NAMED_IBAN, "number")) if is_named else ((_IBAN, 0),):
+        for match in pattern.finditer(text):
+            length = _IBAN_CHARS.get(match[group][:2].upper(), 0)
+            number = re.sub("[ -]", "", match[group])[:length]
+            if len(number) == length > 0 and int("".join(str(int(n, 36)) for n in number[4:] + number[:4])) % 97 == 1:
+                yield match.start(group), _end_of(text, match.start(group), length), "IBAN"
 
 
 def _end_of(text: str, start: int, characters: int) -> int:
-    """Return where the given number of characters other than blanks ends."""
+    """Return where the given number of characters other than blanks and hyphens ends."""
     while characters:
-        characters -= text[start] != " "
+        characters -= text[start] not in " -"
         start += 1
     return start
 

@@ -162,11 +162,17 @@ MAX_PLAIN_CHARS = 120
 """A longer token without name or mark counts as data, except for the model (`MAX_TOKEN_CHARS`)."""
 _TOKEN_PART = re.compile(r"[A-Za-z0-9]{16,}")
 _BASE64_PART = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{40,}={0,2}(?![\w+/])")
-# The name of a digest, or the beginning of a public SSH key.
-_DIGEST = re.compile(r"(?i:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]|AAAA(?:[BC]3NzaC1|E2VjZHNh)")
+# The name of a digest, the beginning of a public key (SSH, DER), the address of a wallet or of a file (IPFS).
+_DIGEST = re.compile(
+    r"(?i:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]|AAAA(?:[BC]3NzaC1|E2VjZHNh)"
+    r"|MFkwEwYHKoZIzj0|MCowBQYDK2V|MII[BC][A-Za-z]{2}ANBgkqhkiG9w0BAQEF"
+    r"|0x[0-9a-fA-F]{40}(?!\w)|(?:bc|tb|ltc|addr|age|npub)1[02-9ac-hj-np-z]{38,}(?!\w)"
+    r"|Qm[1-9A-HJ-NP-Za-km-z]{44}(?!\w)"
+)
 _NAMED_ID = re.compile(
     r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread"
-    r"|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx)[_-]",
+    r"|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx|price|prod(?:uct)?|cus(?:tomer)?|sub|plan|acct|txn|inv(?:oice)?"
+    r"|order|item|file|folder|node|page|post|team|room|channel)[_-]",
     re.IGNORECASE,
 )
 # The name before a value, which `named_secrets` judges.
@@ -188,11 +194,20 @@ _NAME_OF_RECORDS = re.compile(
 _NAME_OF_SESSION = re.compile(r"sess(?:ion)?[_.-]?id\Z|(?:\A|\.)sid\Z", re.IGNORECASE)
 """Matches the name of a session id, which gives access although it is an id."""
 _NAME_WITHIN = re.compile(r"[A-Za-z_][A-Za-z_.-]{0,40}\d{0,2}=(?=[^=])")
-_CAPITALISED = re.compile(r"(?=[A-Z][a-z]*[aeiouy])[A-Z][a-z]{2,}")
-"""A word in the name of a class, with a vowel; one in twenty-five random characters begins such a run, too."""
+_CAPITALISED = re.compile(
+    r"(?=Int|And|Err|Arg|App|Add|All|End|Old|Img|Url|Opt|Ext|Env|Act|[A-Z][a-z]*[aeiouy])[A-Z][a-z]{2,}"
+)
+"""A word in the name of a class, with a vowel after its first letter unless it is well known.
+
+One in twenty-five random characters begins such a run, too.
+"""
 _NO_TEXT_AFTER = re.compile(r"\s{0,3}[,)=\](\[{]")
 """Matches after a name in code that is no value: the type of a parameter, a call."""
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
+_PUBLIC_BEFORE = re.compile(
+    r"(?i)(?:\bpublic[ _-]?key\b[\"']?(?:\sis)?\W{0,4}|\bdata:(?:image|font|audio|video)/\S{1,40},)\Z"
+)
+"""Matches the words before a public key, and the beginning of a picture in an address."""
 
 
 _PUBLIC_BLOCK = re.compile(
@@ -222,6 +237,7 @@ def _tokens(text: str) -> Iterator[Finding]:
             or _DIGEST.match(token)
             or _NAMED_ID.match(token)
             or OF_ONE_PAGE.search(text, max(0, base - 60), base)
+            or _PUBLIC_BEFORE.search(text[max(0, base - 60) : base])
         ):
             continue
         if any(start <= base < end for start, end in public):

@@ -86,8 +86,9 @@ OF_ONE_PAGE = re.compile(
 # --- placeholders of secrets ---
 
 _NAMED_PLACEHOLDER = re.compile(
-    r"(?:your|insert|replace|enter|put|add|change|fill|paste|set)"
-    r"[\W_]?(?:me|your|my|the|in|this|here|own|it|a|an)?[\W_]|\byour"
+    # At the beginning of a word: "Sunset-Rose-12" is none.
+    r"(?:(?<![a-z])|(?<=api|key))(?:your|insert|replace|enter|put|add|change|fill|paste|set)"
+    r"(?:[\W_]?(?:me|your|my|the|in|this|here|own|it|a|an)?[\W_]|(?:me|your|this|it)\Z)|\byour"
     r"|placeholder|redacted|dummy|todo|goes[\W_]?here|[_-]here\b|not[-_ ]?set|notused"
     r"|(?i:x{4,}|\*{3,}|\.{3,}|_{6,}|#{4,})",
     re.IGNORECASE,
@@ -107,7 +108,8 @@ _NEVER_SECRETS = frozenset(
 )
 _REFERENCE = re.compile(
     r"""
-      \$\{?\w | \$[({] | \#\{ | \{\{? | %[\w({] | <[^>]*>?\s*\Z | <[a-zA-Z%$] | \[ | \( | @\w+[@.({] | `
+      :[A-Za-z_]\w*\W?\Z
+    | \$\{?\w | \$[({] | \#\{ | \{\{? | %[\w({] | <[^>]*>?\s*\Z | <[a-zA-Z%$] | \[ | \( | @\w+[@.({] | `
     | (?:process\.|os\.|env\.|environ|getenv|ENV\[|System\.|config[.\[]|settings[.\[]|self\.|this\.|props\.
         |params[.\[]|req\.|request\.|args\.|secrets?\.|vault:|data\.|var\.|local\.|options\.|ctx\.|context\.
         |new\ |await\ |function\b|lambda\b|async\b)

@@ -12,8 +12,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .chosen_passwords import Shape, shape_of
-from .secret_model import UUID
-from .secret_patterns import OF_ONE_PAGE, is_filled, is_identifier, is_placeholder, is_reference, looks_chosen
+from .secret_model import UUID, looks_like_words
+from .secret_patterns import (
+    OF_ONE_PAGE,
+    is_filled,
+    is_identifier,
+    is_placeholder,
+    is_reference,
+    looks_chosen,
+    looks_random,
+)
 
 Check = Callable[[re.Match[str], str], bool]
 """Whether a match with this value is a secret."""
@@ -58,7 +66,7 @@ def _stands(_match: re.Match[str], value: str) -> bool:
 
 
 def _no_prose(match: re.Match[str], value: str) -> bool:
-    return _stands(match, value) and not PROSE.match(value) and not value.startswith("/")
+    return _stands(match, value) and (not PROSE.match(value) or is_joined(value)) and not value.startswith("/")
 
 
 def _of_user(match: re.Match[str], value: str) -> bool:
@@ -67,10 +75,20 @@ def _of_user(match: re.Match[str], value: str) -> bool:
 
 def _of_option(match: re.Match[str], value: str) -> bool:
     """`-p` and `--key` also name ports, paths and fields."""
-    if not _no_prose(match, value):
-        return False
     name = match.group()[: match.start("value") - match.start()].lower()
+    if not _no_prose(match, value):
+        return "pass" in name and _stands(match, value) and _beside_options(match)
     return "pass" in name or "pwd" in name or looks_chosen(value)
+
+
+def _beside_options(match: re.Match[str]) -> bool:
+    """Whether another option stands right before or after, so that this is a command and no sentence about it."""
+    text, start = match.string, match.start()
+    return (
+        re.search(r"\s--?[A-Za-z][\w-]{0,30}(?:[ =][^\s-]\S{0,100})?\s\Z", text[max(0, start - 140) : start])
+        is not None
+        or re.match(r"[\"']?\s{1,3}--?[A-Za-z]", text[match.end() : match.end() + 6]) is not None
+    )
 
 
 def _no_moment(match: re.Match[str], value: str) -> bool:
@@ -94,6 +112,112 @@ def _no_id_of_words(match: re.Match[str], value: str) -> bool:
     return _no_stand_in(match, value) and not is_identifier(value)
 
 
+def _with_digits(match: re.Match[str], value: str) -> bool:
+    return _stands(match, value) and len(re.findall(r"\d", value)) >= 2 and any(map(str.isalpha, value))
+
+
+def _of_account(match: re.Match[str], value: str) -> bool:
+    """What stands apart from mysql's -p is the name of a database."""
+    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
+    return _certain(match, value) and "mysql" not in line and "mariadb" not in line
+
+
+def _of_literal(match: re.Match[str], value: str) -> bool:
+    """Whether the value of a Kubernetes secret has the name of one, or its shape."""
+    if re.search(r"pw|pass|psk|secret|key|token|cred|pin", match["name"]):
+        return _certain(match, value)
+    return _stands(match, value) and (shape_of(value) >= Shape.MIXED or looks_random(value))
+
+
+def _of_call(match: re.Match[str], value: str) -> bool:
+    return _certain(match, value) if not match.group().startswith(".auth") else _no_stand_in(match, value)
+
+
+def _mixed(match: re.Match[str], value: str) -> bool:
+    return _stands(match, value) and shape_of(value) >= Shape.MIXED
+
+
+def _of_pair(match: re.Match[str], value: str) -> bool:
+    """A name with one digit may stand after any kind of thing: `use profile:Prod-EU1`."""
+    return _stands(match, value) and shape_of(value) >= (Shape.MIXED if re.search(r"\d\d", value) else Shape.SIGNED)
+
+
+def _signed(match: re.Match[str], value: str) -> bool:
+    """Whether it has a sign that neither joins words nor the keys of a keyboard."""
+    return _of_record(match) is None and _mixed(match, value) and re.search(r"[!$%&*?@§~]", value) is not None
+
+
+def _typed(match: re.Match[str], value: str) -> bool:
+    """Whether nobody would type it but as a password: digits within a long word count, too."""
+    return _mixed(match, value) or (
+        value.isalnum() and len(value) >= 8 and re.search(r"[a-z]\d+[a-z]", value) is not None
+    )
+
+
+def _random_or_digest(match: re.Match[str], value: str) -> bool:
+    return _random(match, value) or (re.fullmatch(r"[0-9a-f]{16,}", value) is not None and not is_filled(value))
+
+
+def _of_record(match: re.Match[str]) -> re.Match[str] | None:
+    """Match the name of a key that finds a record, before the value."""
+    start = match.start("value")
+    return _KEY_OF_RECORD.search(match.string, max(0, start - 100), start)
+
+
+_KEY_OF_RECORD = re.compile(r"(?i)(?:public|cache|primary|sort|partition|foreign|object|record|idempotency)[ _-]key")
+
+
+def _random(match: re.Match[str], value: str) -> bool:
+    """Whether it is a digest or random, and the words before it name no key of a record."""
+    if _of_record(match):
+        return False
+    if match.re.pattern.startswith(_POSSESSED) and re.fullmatch(r"[0-9a-f]{16,}", value):
+        return not is_filled(value)
+    plain = re.sub(r"[_-]", "", value)
+    return not is_filled(value) and (
+        UUID.match(value) is not None
+        or re.fullmatch(r"[0-9a-f]{24,}|[\w+/]{40}", value) is not None
+        or looks_random(plain)
+    )
+
+
+_POSSESSED = r"(?i)\b(?:my|our)\s"
+"""Where the rule for "my key …" begins: there, shorter digests count, too."""
+
+
+def _no_word(_match: re.Match[str], value: str) -> bool:
+    return not looks_like_words(value)
+
+
+def _no_attribute(match: re.Match[str], value: str) -> bool:
+    """Whether a word that ends what is said of a password is none that describes it."""
+    return _stands(match, value) and _ATTRIBUTE.fullmatch(value.lower()) is None
+
+
+_ATTRIBUTE = re.compile(
+    r"\w*(?:ed|ing|ble|ful|less|ent|ant|ive|ous|al|ic|ly|ish|ary|ory|ain|text|where)"
+    r"|(?:in|un)?(?:correct|complete|secure|safe|known|clear|sure|usual)"
+    r"|(?:simpl|weak|strong|short|long|trivi|eas|hard|old|young)\w*"
+    r"|(?:broken|chosen|shown|hidden|given|written|forgotten|stolen|within|behind|before|inside|elsewhere|another|nothing"
+    r"|something|useless|random|unique|global|falsch|richtig|leer|abgelaufen|gesetzt)"
+)
+
+
+def _phrase(_match: re.Match[str], value: str) -> bool:
+    """Whether none of the words makes a sentence of it."""
+    words = value.split()
+    return not words[0].endswith("ed") and not any(
+        is_placeholder(word, quoted=True) or word in _OF_SENTENCES for word in words
+    )
+
+
+def _environment(match: re.Match[str], value: str) -> bool:
+    """Whether it is a value; with a name like AUTH it must have a digit."""
+    if not _stands(match, value) or value.startswith(("/", "http")):
+        return False
+    return not match["auth"] or any(map(str.isdigit, value))
+
+
 def _has_digit(_match: re.Match[str], value: str) -> bool:
     return any(map(str.isdigit, value))
 
@@ -109,13 +233,33 @@ def _of_router(match: re.Match[str], value: str) -> bool:
 
 
 def _several(_match: re.Match[str], value: str) -> bool:
-    """Whether it has six letters and digits, at least one digit, and no word."""
+    """Whether it has six letters and digits, at least one digit, and no word but in halves: "k7d2p-bnqvz"."""
     signs = [character for character in value if character.isalnum()]
-    return len(signs) >= 6 and any(map(str.isdigit, signs)) and re.search(r"[a-z]{5}|[A-Za-z]{9}", value) is None
+    rest = _HALVES.sub("", value)
+    return len(signs) >= 6 and any(map(str.isdigit, signs)) and re.search(r"[a-z]{5}|[A-Za-z]{9}", rest) is None
+
+
+_HALVES = re.compile(
+    r"\b(?=[a-z0-9-]*\d)(?:[a-z0-9]{4}-[a-z0-9]{4}|[a-z0-9]{5}-[a-z0-9]{5}|[a-z0-9]{6}-[a-z0-9]{6})(?![\w-])"
+)
 
 
 def _issued(match: re.Match[str], value: str) -> bool:
     return _no_id(match, value) or _several(match, value)
+
+
+_OF_SENTENCES = frozenset(
+    """
+    too very never always still already then now what how where when if by as so no your our we you they he she any
+    all every each here there than kept stored again later first
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+_JOINED = re.compile(r"(?!.*\b(?:and|the|for|per|out)\b)[a-z]{3,}(?:-[a-z]{3,}){2,}\Z")
+
+
+def is_joined(value: str) -> bool:
+    """Whether three or more words are joined as a password: "nut-hatch-forest", unlike "end-to-end"."""
+    return _JOINED.match(value) is not None
 
 
 PROSE = re.compile(r"[a-z]+(?:[-'][a-z]+)*[.,;:!?)]*\Z|[A-Z][a-z]+[.,;:!?)]*\Z")
@@ -129,6 +273,11 @@ def _rule(kind: str, signs: str, pattern: str, example: str, check: Check) -> Ru
     return Rule(kind, tuple(signs.split("|")), re.compile(pattern), example, check)
 
 
+_CODES = r"(?:backup|recovery|scratch|rescue|reserve|emergency|one[ _-]time)[ _-]?(?:(?:pass)?codes?|keys?|passwords?)"
+_CODES = rf"(?:{_CODES}|(?:2fa|mfa)[ _-]backup(?![ _-]?[ck]))"
+_GROUP = r"[A-Za-z0-9]{4,10}"
+_BETWEEN = r"(?:[-*•]\s{1,3}|\d{1,2}[.)]\s{1,3})?"
+"""Matches the sign of an item of a list."""
 _LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}"
 """Matches what separates the lines of a key file: line ends, quotes, numbers."""
 
@@ -305,6 +454,39 @@ SHAPES: tuple[Rule, ...] = (
         "otpauth://totp/Acme:lena?secret=⟦G2HB546FNX56VY4D⟧&issuer=Acme",
         _no_stand_in,
     ),
+    _rule(  # Often a list of many lines.
+        PASSWORD,
+        "ackup|ecovery|cratch|escue|eserve c|mergency|ne-time|ne time|BACKUP|RECOVERY",
+        rf"(?i)\b{_CODES}\b[^\n\d]{{0,30}}?[\s:=]{{1,3}}\[?\s{{0,3}}[\"'`]?"
+        rf"(?P<value>{_BETWEEN}{_GROUP}(?:(?:[ -]|[\"']?[,;]?\s{{1,3}}[\"']?){_BETWEEN}{_GROUP}){{0,40}})(?![\w-])",
+        "my recovery codes are ⟦3f9a1-c02be 77d4e-910af b3c8d-25e6f⟧",
+        _several,
+    ),
+    _rule(  # A part of the address of a calendar that nobody would have chosen.
+        KEY,
+        "calendar|caldav|/ical|ical/|/ics|ics?|.ics|webcal",
+        r"(?i)(?:webcals?://|https?://(?=[^\s\"'<>]{0,200}?(?:calendar|caldav|\bical|\bics\b)))[^\s\"'<>]{0,200}?[/=](?:private-)?"
+        r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,200})(?![\w@-]|\.\w)",
+        "https://acme.test/calendar/ical/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
+        _random_or_digest,
+    ),
+    _rule(  # An address that opens what it leads to.
+        KEY,
+        "://",
+        r"https?://[^\s\"'<>?#]{1,150}/"
+        r"(?:hooks?|webhooks?|login|magic|reset|invite|verify|confirm|feed|private|share|token)/"
+        r"(?P<value>[A-Za-z0-9_-]{20,200})(?![\w.-]*\.)",
+        "https://acme.test/invite/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
+        _random,
+    ),
+    _rule(  # A private address, a user, a password.
+        PASSWORD,
+        "192.168.|172.|10.",
+        r"(?<![\d.])(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}(?::\d{1,5})?"
+        r"[\s,;/:(]{1,4}(?:as |user |with )?[a-z][\w.-]{1,30}[\s,;/:]{1,3}(?:and |with )?(?P<value>[^\s\"'`]{6,64})",
+        "server 10.1.1.1:22 lena ⟦Brown-Jumps-42⟧",
+        _of_pair,
+    ),
     # A line of .pgpass.
     _rule(
         PASSWORD,
@@ -314,9 +496,6 @@ SHAPES: tuple[Rule, ...] = (
         _certain,
     ),
 )
-
-_CODES = r"(?:backup|recovery|scratch|rescue|reserve)[ _-]?(?:codes?|keys?)"
-_GROUP = r"[A-Za-z0-9]{4,10}"
 
 INTRODUCED: tuple[Rule, ...] = (
     # ---- headers and addresses
@@ -328,6 +507,13 @@ INTRODUCED: tuple[Rule, ...] = (
         r"(?P<value>[^\s\"',;]{6,2000})",
         "curl -H 'Authorization: Basic ⟦bGVuYTpLcmFuaWNo⟧'",
         _stands,
+    ),
+    _rule(
+        KEY,
+        "x-",
+        r"(?i)\bx-[\w-]{0,40}(?:key|token|auth|secret|session)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<value>[\w.~+/=-]{8,2000})",
+        "curl -H 'X-Acme-Key: ⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧'",
+        _with_digits,
     ),
     _rule(
         KEY,
@@ -357,8 +543,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "curl|wget|http -a|--user|--auth|-user",
-        r"(?i)(?<![\w-])(?:-[a-z]{0,6}u|-a|--user|--proxy-user|--auth)[=\s]{0,3}[\"']?[^\s:\"'/]{1,100}:"
+        "curl|wget|http -a|xh -a|--user|--auth|-user",
+        r"(?i)(?<![\w-])(?:-[a-z]{0,6}u|-a|--user|--proxy-user|--auth)[=\s]{0,3}[\"']?[^\s:\"'/]{1,100}:[\"']?"
         r"(?P<value>[^\s\"'@/]{3,200})",
         "curl -su 'lena:⟦Wolke#7x⟧' https://nexus.acme.test/raw/",
         _stands,
@@ -372,8 +558,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|redis-cli|sshpass|smbclient|rdesktop|xfreerdp",
-        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo(?:sh)?|redis-cli|sshpass|smbclient|rdesktop"
+        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|sshpass|rdesktop|xfreerdp",
+        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo(?:sh)?|sshpass|rdesktop"
         r"|xfreerdp)\b[^\n]{0,200}?\s[-/]p[\s:]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
         "xfreerdp /v:win1 /u:lena /p:⟦amselstar⟧",
         _certain,
@@ -433,7 +619,7 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "snmp",
-        r"\bsnmp\w{2,10}\b[^\n]{0,200}?\s-[AX]\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        r"\bsnmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "snmpget -v3 -u ops -A ⟦gansente⟧ host sysName.0",
         _certain,
     ),
@@ -448,24 +634,26 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "net use",
-        r"(?i)\bnet use\b[^\n]{0,120}?\\\\\S{1,120}\s(?P<value>(?![/\\])[^\s\"']{3,100})\s/user:",
+        r"(?i)\bnet use\b[^\n]{0,120}?\\\\\S{1,120}\s"
+        r"(?:(?P<value>(?![/\\])[^\s\"']{3,100})\s/user:|/user:\S{1,100}\s[\"']?(?P<second>(?![/\\])[^\s\"']{3,100}))",
         "net use Z: \\\\nas\\share ⟦storchnest⟧ /user:lena",
         _certain,
     ),
     _rule(
         PASSWORD,
-        "sudo|stdin|passphrase-fd",
-        r"\b(?:echo|printf)\s(?:-\w\s|[\"']%s\\n[\"']\s)?[\"']?(?P<value>[^\s\"'|\\]{3,100})(?:\\n)?[\"']?\s?\|\s?"
+        "sudo|stdin|passphrase-fd|su -c",
+        r"\b(?:echo|printf|yes)\s(?:-\w\s|[\"']%s(?:\\n)?[\"']\s)?"
+        r"(?P<q>[\"']?)(?P<value>(?:[^\s\"'|\\]|(?<=\w) (?=\w+[^\n|]{0,60}(?P=q))){3,100})(?:\\n)?(?P=q)\s?\|\s?"
         r"(?:[\w=./-]{1,60}\s){1,8}?"
-        r"(?:-[A-Za-z]{0,6}S\b|--(?:pass(?:word|phrase)-)?stdin\b|--passphrase-fd\b)",
+        r"(?:-[A-Za-z]{0,6}S\b|(?<=su )-c\b|--(?:pass(?:word|phrase)-)?stdin\b|--passphrase-fd\b)",
         "echo ⟦Haselnuss⟧ | sudo -S apt-get update",
         _certain,
     ),
     _rule(
         PASSWORD,
-        "<<<",
-        r"\b(?:sudo|passwd|cryptsetup|gpg|su|kinit|openssl)\b[^\n]{0,120}?<<<\s?(?P<q>[\"']?)"
-        r"(?P<value>(?:[^\s\"']|(?<=\w) (?=\w)){3,100})(?P=q)",
+        "<<<|-s ",
+        r"\b(?:sudo|passwd|cryptsetup|gpg|su|kinit|openssl|secret)\b[^\n]{0,120}?"
+        r"(?:<<<\s?|<<-?\s?[\"']?\w{1,20}[\"']?\n)(?P<q>[\"']?)(?P<value>(?:[^\s\"']|(?<=\w) (?=\w)){3,100})(?P=q)",
         'sudo -S <<< "⟦Maulwurf⟧" reboot',
         _certain,
     ),
@@ -489,10 +677,9 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "from-literal",
-        r"--from-literal[=\s][\"']?[\w.-]{0,40}(?:pw|pass|pwd|psk|secret|key|token|cred|pin)[\w.-]{0,20}="
-        r"[\"']?(?P<value>[^\s\"']{3,500})",
+        r"--from-literal[=\s][\"']?(?P<name>[\w.-]{1,60})=[\"']?(?P<value>[^\s\"']{3,500})",
         "kubectl create secret generic db --from-literal=pw=⟦gurke⟧",
-        _certain,
+        _of_literal,
     ),
     _rule(
         PASSWORD,
@@ -506,7 +693,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}password\s{1,40}(?:\d\s)?"
+        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}(?:and\s)?"
+        r"(?:password|passwd|pwd?)\s{1,40}(?:\d\s)?"
         r"(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
         _of_user,
@@ -576,16 +764,16 @@ INTRODUCED: tuple[Rule, ...] = (
     # ---- code and databases
     _rule(
         KEY,
-        "credential|directoryentry|usernamepassword|basicauth|login",
-        r"(?i)(?:NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login)\s{0,2}\("
+        "credential|directoryentry|usernamepassword|basicauth|login|auth(|auth=|auth =|authenticate(",
+        r"(?i)(?:\bauth\s?=|NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login|\.auth(?:enticate)?)\s{0,2}\("
         r"(?:\s{0,20}[\"'][^\"'\n]{0,200}[\"']\s{0,4},){1,2}\s{0,20}[\"'](?P<value>[^\"'\n]{3,200})[\"']\s{0,4}[,)]",
         "new NetworkCredential('bob', '⟦heron⟧')",
-        _certain,
+        _of_call,
     ),
     _rule(
         PASSWORD,
         "requirepass|identified by|with password|password for|password is|passcode is",
-        r"(?i)(?:requirepass|identified by|with password|password for \S{1,60} is|password is|passcode is)"
+        r"(?i)(?:requirepass(?:\sis)?|identified by|with password|password for \S{1,60} is|password is|passcode is)"
         r"\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "ALTER USER shop IDENTIFIED BY '⟦Goldammer.4⟧';",
         _no_moment,
@@ -599,8 +787,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "password '",
-        r"(?i)\b(?:user|role|with|encrypted|set)\b[^\n;]{0,60}?\bpassword\s'(?P<value>[^'\n]{3,100})'",
+        "password '|password \"",
+        r"(?i)\b(?:user|role|with|encrypted|set|ssid)\b[^\n;]{0,60}?\bpassword\s(?P<q>[\"'])(?P<value>[^\"'\n]{3,100})(?P=q)",
         "ALTER ROLE shop PASSWORD '⟦haubentaucher⟧';",
         _certain,
     ),
@@ -614,25 +802,26 @@ INTRODUCED: tuple[Rule, ...] = (
     # ---- codes that a service gives out, and numbers that open a door
     _rule(
         PASSWORD,
-        "totp|2fa|mfa|otp|authenticator|two-factor",
-        r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
-        r"(?P<value>(?-i:[A-Z2-7]{16,64}"
+        "totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor",
+        r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
+        r"(?P<value>(?-i:[A-Z2-7]{16,64}|(?=[a-z]*[2-7][a-z]*[2-7])[a-z2-7]{16,64}"
         r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?![\w=])",
         "the 2fa seed is ⟦WUQAJWNKHKN4URC5⟧",
         _has_digit,
     ),
     _rule(
         PASSWORD,
-        "backup|recovery|scratch|rescue|reserve",
-        rf"(?i)\b{_CODES}\b[^\n\d]{{0,30}}?[\s:=]{{1,3}}[\"'`]?"
-        rf"(?P<value>(?:\d{{1,2}}[.)]\s)?{_GROUP}(?:(?:[ -]|,?\s)(?:\d{{1,2}}[.)]\s)?{_GROUP}){{0,40}})(?![\w-])",
-        "my recovery codes are ⟦3f9a1-c02be 77d4e-910af b3c8d-25e6f⟧",
-        _several,
+        "totp|2fa|oathtool|authenticator",
+        r"(?<![\w/+-])(?P<value>[A-Z2-7]{16,64})(?![\w=/+-])[^\n]{0,40}?\b(?i:totp|2fa|oathtool|authenticator)\b",
+        "add ⟦WUQAJWNKHKN4URC5⟧ to my authenticator",
+        _has_digit,
     ),
     _rule(
         PASSWORD,
-        "verification|confirmation|security|sms|otp|one-time|one time|2fa|login code|code from|code in|code by",
-        r"(?i)\b(?:(?:verification|confirmation|security|login|sms|one[- ]time|2fa)\scode|otp|code\s(?:from|in|by)\s"
+        "verification|confirmation|security|sms|otp|one-time|one time|2fa|login code|reset code|activation code"
+        "|code from|code in|code by",
+        r"(?i)\b(?:(?:verification|confirmation|security|login|sms|one[- ]time|2fa|reset|activation)\scode"
+        r"|otp|code\s(?:from|in|by)\s"
         r"(?:the\s|my\s)?(?:sms|e?mail|text|app|authenticator))\b(?:\s(?:is|was|now)|:|=){0,2}\s{0,2}[\"'`]?"
         r"(?P<value>\d{6,8}|\d{3}[ -]\d{3,4})(?![\w.-]*\d)",
         "your verification code is ⟦773 102⟧",
@@ -641,14 +830,15 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "cvv|cvc|security code",
-        r"(?i)\b(?:cvv2?|cvc2?|security code)\b(?:\s(?:is|code))?\s{0,2}[:=]?\s{0,2}(?P<value>\d{3,4})(?![\w.-]*\d)",
+        r"(?i)\b(?:cvv2?|cvc2?|security code)\b[\"']?(?:\s(?:is|code))?\s{0,2}[:=]?\s{0,2}[\"']?"
+        r"(?P<value>\d{3,4})(?![\w.-]*\d)",
         "and the cvv ⟦7431⟧",
         _any,
     ),
     _rule(
         PASSWORD,
-        'pin:| pin|"pin|pin=|passcode|door code|gate code|alarm code|entry code|safe code|unlock code|pass code',
-        r"(?i)\b(?:pins?|passcode|(?:door|gate|alarm|entry|safe|unlock|pass) code)\b[\"']?"
+        'pin:| pin|"pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
+        r"(?i)\b(?:pins?|passcode|puk|(?:door|gate|alarm|entry|safe|lock|unlock|pass) code)\b[\"']?"
         r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|:|=)|(?=\s\d))"
         r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3})(?![\w.-]*\d)",
         "the PIN of the card reader is ⟦482913⟧",
@@ -665,7 +855,7 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         KEY,
-        "access code|key",
+        "access code|key|licen|activation",
         r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
         r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
         "access code ⟦Z3XSbOGmkSDz⟧",
@@ -683,25 +873,212 @@ INTRODUCED: tuple[Rule, ...] = (
         KEY,
         "token|secret|key",
         # With a few words between: "the token for the staging bot: …". Digits that may be a digest, too.
-        r"(?i)\b(?:api[ _-]?(?:token|key)|token|secret|aws secret)\b(?:\s(?!is\b|in\b)[\w-]{1,20}){0,5}"
+        r"(?i)\b(?:(?:api|master|signing|encryption|shared|hmac|webhook|access|account)[ _-]?key|token|secret)\b"
+        r"(?:\s(?!is\b|in\b)[\w-]{1,20}){0,5}"
         r"(?:\s(?:is|ist)|:|\s[-–—])?"
-        r"\s{1,3}[\"'`]?(?P<value>(?-i:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64}|[\w+/]{40}))(?![\w=.-])",
+        r"\s{1,3}[\"'`]?(?P<value>(?-i:[0-9a-f]{24,64}|[\w+/]{40}"
+        r"|[A-Za-z0-9_-]{16,64}))(?![\w=.-])",
         "here's the token for the staging bot: ⟦a754b1ea4885bc2d44f96f6b5e3991f645454ac6⟧",
-        _no_id,
+        _random,
     ),
-    # ---- numbers of a person or a company
+    _rule(
+        KEY,
+        "key|token|secret",
+        r"(?i)\b(?:my|our)\s(?:[\w.-]{1,20}\s){0,3}?(?:key|token|secret)(?:\s(?:is|ist)|:|\s?=)?\s{1,3}[\"'`]?"
+        r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?::\w\w)?|(?-i:[0-9a-f]{16,64}|[A-Za-z0-9_-]{16,64}))"
+        r"(?![\w=.-])",
+        "put our tiles key ⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧ into the map",
+        _random,
+    ),
+    _rule(
+        PASSWORD,
+        "key|secret",
+        r"(?i)\b(?:key|secret)\b(?:\s[\w-]{1,20}){0,4}?\s(?:is|ist)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{6,64})",
+        "the key of the safe is ⟦Blackbird%at5⟧",
+        _signed,
+    ),
+    _rule(
+        PASSWORD,
+        "safe word|code word|key phrase|passkey",
+        r"(?i)\b(?:(?:safe|code|pass|master|key) ?(?:word|phrase)|passkey)\b[^\n.]{0,40}?(?:\sis|\sist|:|=)\s{1,3}"
+        r"[\"'`]?(?P<value>[^\s\"'`]{6,64})",
+        "the safe word of the team is ⟦Bramble-Thicket-7⟧",
+        _mixed,
+    ),
+    _rule(
+        PASSWORD,
+        "pass phrase|passphrase",
+        r"(?im)\bpass ?phrase\b(?:[^\n:=]{0,40}?\s(?:is|ist)\s(?P<value>[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){3,9})"
+        r"|[\"']?:\s{1,3}(?P<short>[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){2,9}))[.!]?$",
+        "the passphrase of the disk is ⟦seven gulls over grey piers⟧",
+        _phrase,
+    ),
+    _rule(
+        PASSWORD,
+        "pass|prompt|login|asks|asked",
+        r"(?i)\b(?:type|enter|use|give|put|try|send)\s(?:in\s)?[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?"
+        r"\s(?:when|if|at|into|where|once)\s[^\n.]{0,40}?\b(?:pass(?:word|wd|phrase|code)?|login|prompts?|asks?|asked)\b",
+        "type ⟦yellow7submarine⟧ when it wants the passphrase",
+        _typed,
+    ),
+    _rule(
+        PASSWORD,
+        "use |wants ",
+        r"(?i)\b(?:use|using|with|wants|via|as)\s[\"'`]?(?P<user>[a-z][\w.@-]{1,60}):(?P<value>[^\s\"'`:]{6,64})(?![^\s\"'`,;.])",
+        "for the proxy use lena:⟦Sunset-Rose-12⟧",
+        _of_pair,
+    ),
+    _rule(
+        PASSWORD,
+        "secret=|secret_key=|auth=|key_base=",
+        r"(?<![\w.$-])[A-Z][A-Z0-9_]{0,40}(?:SECRET|(?P<auth>AUTH))(?:_KEY(?:_BASE)?)?=[\"']?"
+        r"(?P<value>[^\s\"'`;&|]{8,200})",
+        "JWT_SECRET=⟦seven-gulls-on-piers⟧",
+        _environment,
+    ),
+    _rule(
+        PASSWORD,
+        "use ",
+        r"(?i)\buse\s[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?\s(?:for|to|as|on|when|if)\b",
+        "use ⟦Birch?Bark7⟧ for the keystore",
+        _signed,
+    ),
+    _rule(
+        PASSWORD,
+        " / ",
+        r"(?<!\S)[A-Za-z][\w.@-]{1,40} / (?P<value>[^\s\"'`]{6,64})",
+        "into the box: vagrant / ⟦Vagr@nt77⟧",
+        _signed,
+    ),
+    _rule(  # Of a Google account.
+        PASSWORD,
+        "app password|app-password|apppassword",
+        r"(?i)\bapp[ -]?passwords?\b(?:\s[\w-]{1,20}){0,4}?(?:\s(?:is|ist)|:|=)?\s{1,3}[\"'`]?"
+        r"(?P<value>(?-i:[a-z]{4}(?: [a-z]{4}){3}|[a-z]{16}))(?![\w-])",
+        "my app password ⟦qhtw bnez plkd vmsr⟧",
+        _no_word,
+    ),
+    _rule(
+        KEY,
+        "curl|http -a|--user",
+        r"(?<![\w-])(?:-[a-z]{0,6}u|-a|--user)[=\s]{0,3}[\"']?(?P<value>[\w.-]{16,200}):(?=[\"'\s]|\Z)",
+        "curl -u ⟦zR8mLq2wXv9tHs4bPq⟧: https://api.acme.test",
+        _random,
+    ),
+    _rule(
+        PASSWORD,
+        "vault kv|vault write",
+        r"\bvault\s(?:kv\s(?:put|patch)|write)\s[^\n]{0,200}?\s[\w.-]{0,30}(?:pw|pass|pwd|secret|token|key|cred)[\w.-]{0,20}="
+        r"[\"']?(?P<value>(?!@)[^\s\"']{3,500})",
+        "vault kv put secret/shop pw=⟦kormoran⟧",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "ssh-keygen",
+        r"\bssh-keygen\b[^\n]{0,200}?\s-[NP]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
+        "ssh-keygen -t ed25519 -N ⟦eisvogel⟧",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "<(echo|-command",
+        r"(?i)(?:pass|pwd|secret|token|key)[\w-]{0,20}[=\s]{1,3}[\"']?(?:<\(|(?<=command[= ][\"']))"
+        r"(?:echo|printf)\s(?:-n\s)?[\"']?"
+        r"(?P<value>[^\s\"')]{3,200})",
+        "rsync --password-file=<(echo ⟦zaunkoenig⟧) a b",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "send ",
+        r"(?i)\bexpect\b[^\n]{0,40}pass[^\n]{0,40}[\"'}]\s{0,3}[;\n]?\s{0,8}send\s(?:--\s)?"
+        r"[\"'](?P<value>[^\s\"'\\]{3,100})",
+        'expect "password:"; send "⟦wendehals⟧\\r"',
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "requirepass|masterauth",
+        r"(?m)^\s{0,8}(?:requirepass|masterauth)\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})[\"']?\s*$",
+        "requirepass ⟦wendehals⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        PASSWORD,
+        "wifi|wi-fi|wlan",
+        r"(?i)\b(?:wi-?fi|wlan)\b:?\s[^\n/]{1,40} / [\"'`]?(?P<value>[^\s\"'`]{8,64})",
+        "wifi: Nordhaus / ⟦kater-mikesch-55⟧",
+        _made,
+    ),
+    _rule(
+        PASSWORD,
+        "pass|pwd|pw is",
+        r"(?im)\b(?:password|passwd|passphrase|passcode|passwort|pass|pwd?)\s(?:is|ist)\s"
+        r"(?P<value>[a-z]{6,30})(?=\s*$|[,;)]|\.(?:\s|$))",
+        "the password is ⟦haubentaucher⟧, and the port 8443",
+        _no_attribute,
+    ),
+    _rule(
+        PASSWORD,
+        "--cert",
+        r"\s--cert[=\s][\"']?[^\s\"':]{1,100}:(?P<value>[^\s\"'/]{3,100})",
+        "curl --cert lena.pem:⟦wendehals⟧ https://acme.test",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "nmcli| -p",
+        r"(?:\bnmcli\b[^\n]{0,120}?\spassword\s|\s(?:-u|--user(?:name)?)[=\s]\S{1,60}\s-p[=\s]?)[\"']?"
+        r"(?P<value>(?![\d:.]+(?:\s|$))[^\s\"']{3,100})",
+        "nmcli dev wifi connect Nordhaus password ⟦wendehals⟧",
+        _of_account,
+    ),
+    _rule(
+        PASSWORD,
+        "env |setx",
+        r"(?m)^\s{0,8}(?:(?:RUN|PS> ?|>)\s)?(?:ENV|ARG|setx)\s"
+        r"(?i:\w{0,40}(?:PASS|PASSWORD|PASSWD|PW|SECRET|TOKEN|API_?KEY))[\s=]"
+        r"[\"']?(?P<value>[^\s\"']{3,500})",
+        "ENV SHOP_PASS ⟦wendehals⟧",
+        _no_stand_in,
+    ),
+    _rule(
+        KEY,
+        "licen",
+        r"(?i)\blicen[cs]e\b:?\s{1,3}[\"'`]?(?P<value>(?-i:(?=[A-Z-]*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,6}))(?![\w-])",
+        "the license ⟦GNU7-9DEN-22BR-OWL4⟧",
+        _any,
+    ),
+    _rule(
+        PASSWORD,
+        "sqlplus",
+        r"\b(?:sqlplus|expdp|impdp|sqlldr)\s(?:-\w{1,10}\s){0,3}[\"']?[\w$]{1,40}/[\"']?(?P<value>[^\s\"'@]{3,100})",
+        "sqlplus -s scott/⟦kuckuck⟧@db",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        'value:|value"',
+        r"(?i)\bname[\"']?:\s[\"']?[\w.-]{0,40}(?:password|passwd|passphrase|secret|token|api_?key|_pass|_pw)[\"']?,?\s{1,40}"
+        r"[\"']?value[\"']?:\s{1,4}[\"']?(?P<value>[^\s\"',}]{3,500})",
+        "- name: DB_PASSWORD\n  value: ⟦rohrdommel⟧",
+        _of_no_page,
+    ),
     _rule(
         "TAX-ID",
-        "ssn|social security|itin",
-        r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no\.?|nr))?|itin)\b[\"']?(?:[^\n\d]{0,20}?)"
+        "ssn|social|itin",
+        r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no\.?|nr))?"
+        r"|social(?=\s?(?:is|:|#|=|no\.?|number)\s)|itin)\b"
+        r"[\"']?(?:[^\n\d]{0,20}?)"
         r"(?P<value>\d{3}([- ]?)\d{2}\2\d{4})(?![\w-]*\d)",
         "ssn ⟦512-48-7731⟧",
         _any,
     ),
     _rule(
         "TAX-ID",
-        ' ein|ein:|"ein|ein=|fein|employer|tax|tin:',
-        r"(?i)\b(?:f?ein|tin|employer[ _-]identification|(?:federal[ _-])?tax(?:payer)?[ _-]?"
+        'ein |ein:|"ein|ein=|fein|employer|tax|tin:',
+        r"(?i)\b(?:f?ein|tin|employer[ _-]id(?:entification)?|(?:federal[ _-])?tax(?:payer)?[ _-]?"
         r"(?:id(?:entification)?|number|no\.?))"
         r"\b[\"']?"
         r"(?:[^\n\d]{0,24}?)(?P<value>\d{2}[- ]?\d{7})(?![\w-]*\d)",

@@ -16,7 +16,7 @@ LENGTHS = (24, 21, 18, 15, 12)
 FEWEST_DISTINCT = 4
 """A phrase with fewer different words is the standard's example ("abandon abandon … about")."""
 _WORD = re.compile(r"[A-Za-z]+")
-_BETWEEN = re.compile(r"[\s\"'`,;.:)\[\]|>\d]{1,12}")
+_BETWEEN = re.compile(r"[\s\"'`,;.:)\[\]|>\d-]{1,12}")
 
 
 @functools.cache

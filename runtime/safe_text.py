@@ -18,9 +18,10 @@ _BLANK = dict.fromkeys(
         *range(0x180B, 0x1810),
         *range(0xFE00, 0xFE0E),
         *range(0xE0100, 0xE01F0),
+        0x1D159,
     )
-)
-"""Printable characters that show nothing: fillers, joiners of graphemes, selectors of variants."""
+) | {0x2800: " "}
+"""Printable characters that show nothing: fillers, joiners of graphemes, selectors of variants; and Braille's blank."""
 _SELECTORS = "\ufe0e\ufe0f"
 """Selectors that show the sign before them as text, or as an emoji."""
 _JOINERS = "\u200c\u200d"
@@ -104,6 +105,8 @@ def _is_joined(character: str) -> bool:
 
 def _without_marks(line: str) -> str:
     """Return a line without what opens or closes a tag, fenced code or a heading."""
+    if line[-1:] and line[-1] in _LESS_THAN:  # The rest of the tag may stand on the next line.
+        line = line[:-1] + MARK
     for sign in _LESS_THAN:
         if sign in line:
             first, *rest = line.split(sign)

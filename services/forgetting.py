@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError, SchemaTooNew
+from ..runtime.killpoint import kill_point
 from ..runtime.settings import Settings
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
@@ -45,7 +46,8 @@ def deleted_by_user(journal: Journal, paths: Iterable[str]) -> frozenset[str]:
 def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]) -> int:
     """Forget the notes that the user has deleted, of `removed` and of the journal; return how many.
 
-    What cannot be written is logged, and retried when the next note is deleted. Raises VaultUnavailable.
+    The journal is written last: it names what the next call has to forget after a kill, or after what could not be
+    written, which is logged. Raises VaultUnavailable.
     """
     journal = Journal(settings.state, store)
     with store.lock():
@@ -53,14 +55,18 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
         gone = deleted_by_user(journal, removed)
         if not gone:
             return 0
-        names = gone | journal.forget(gone)
+        names = gone | journal.earlier_paths(gone)
     try:
         pattern = _pattern(names)
+        kill_point("forget")
         _forget_in_files(settings, pattern)
         shutil.rmtree(Path(settings.state.cache) / ANSWERS_FOLDER, ignore_errors=True)
         _forget_in_queue(settings, pattern)
     except (MemoryVaultError, OSError) as error:
-        log.warning("the names of %d deleted notes may still stand in a log: %s", len(gone), error)
+        log.warning("%d deleted notes are not forgotten everywhere yet: %s", len(gone), error)
+        return len(gone)
+    with store.lock():
+        journal.forget(gone & deleted_by_user(journal, gone))
     return len(gone)
 
 

@@ -264,23 +264,31 @@ class Journal:
                 log.warning("it was taken back: %s", error)
         return True
 
-    def forget(self, paths: Collection[str]) -> frozenset[str]:
-        """Remove the texts and names of these deleted files from the journal; return their paths, including the paths
-        they had before the program moved them. Acts without any remaining change are removed and cannot be taken back.
+    def earlier_paths(self, paths: Collection[str]) -> frozenset[str]:
+        """Return the paths of these deleted files, also those that they had before the program moved them."""
+        return self._traced(paths)[0]
+
+    def _traced(self, paths: Collection[str]) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
+        """Return the files' present and earlier paths, and by id of an act the paths whose text before it goes."""
+        gone = set(paths)
+        replaced: dict[str, frozenset[str]] = {}
+        until: frozenset[str] = frozenset()
+        for act in reversed(self.acts()):  # The act that moved a file knows its earlier path.
+            touched = {change.path for change in act.changes}
+            if touched & gone:
+                until |= {path for path in touched if any(old.startswith(f"{ARCHIVED}/{path}.") for old in gone)}
+                gone |= {path for path in touched if not is_outside(path) and not self.store.is_taken(path)}
+            replaced[act.id] = until
+        return frozenset(gone), replaced
+
+    def forget(self, paths: Collection[str]) -> None:
+        """Remove the texts and names of these deleted files from the journal, also under their earlier paths. Acts
+        without any remaining change are removed and cannot be taken back.
 
         Of an archived text, the note in whose place it was loses what it said until then. Raises VaultUnavailable.
         """
         with self.store.lock():
-            acts = self.acts()
-            gone = set(paths)
-            replaced: dict[str, frozenset[str]] = {}  # Id of an act -> paths whose text before it goes.
-            until: frozenset[str] = frozenset()
-            for act in reversed(acts):  # The act that moved a file knows its earlier path.
-                touched = {change.path for change in act.changes}
-                if touched & gone:
-                    until |= {path for path in touched if any(old.startswith(f"{ARCHIVED}/{path}.") for old in gone)}
-                    gone |= {path for path in touched if not is_outside(path) and not self.store.is_taken(path)}
-                replaced[act.id] = until
+            gone, replaced = self._traced(paths)
             names = {PurePosixPath(path).stem for path in gone}
 
             def rewritten(line: bytes) -> bytes | None:
@@ -289,7 +297,6 @@ class Journal:
 
             with self._writing():
                 self._rewrite(rewritten)
-        return frozenset(gone)
 
     def _forget_texts(self, paths: Collection[str]) -> None:
         """Drop the changes of earlier acts that keep a text of these notes: the user has dismissed them."""

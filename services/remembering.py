@@ -27,7 +27,7 @@ from ..pipelines.routing import (
     route,
     status_at,
 )
-from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
 from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS
 from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
@@ -524,11 +524,16 @@ def most_ideas(proposals: int) -> int:
 
 
 def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
-    """Return the destination, or the next free name beside it; `promised` names count as taken."""
+    """Return the destination, or the next free name beside it; `promised` names count as taken.
+
+    Raises VaultUnavailable while an editor saves the file at the destination, which may hold this very memory.
+    """
     destination = inside_vault(destination, store)
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
         return f"{folder}/{free_slug(slug, lambda taken: store.is_taken(f'{folder}/{taken}'))}/{name}"
+    if store.is_being_saved(destination):
+        raise VaultUnavailable(f"{destination} is being saved by another program; try again in a moment")
     folder, name = destination.rsplit("/", 1)
 
     def is_taken(slug: str) -> bool:

@@ -9,6 +9,7 @@ For a new file there is no such window: it is linked into place, which fails if 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import secrets
@@ -60,6 +61,8 @@ MAX_ENTRY_BYTES = 8_000_000
 MAX_HEADER_BYTES = 1_000_000
 """Most bytes of a header that are read."""
 STALE_TEMPORARY_SECONDS = 3600.0
+SAVING_SECONDS = 60.0
+"""A note that is still empty or half a header after this time was left so."""
 SETTLED_SECONDS = 1.0
 """Seconds after a write in place within which a file may be half of what its editor is saving."""
 SETTLING_SECONDS = 5.0
@@ -511,6 +514,15 @@ class VaultStore:
             raise EditConflict(f"{shown} was changed since it was read; nothing was written: read it again")
         return data
 
+    def is_being_saved(self, relative: str) -> bool:
+        """Whether an editor that saves in place has emptied or begun this note less than SAVING_SECONDS ago."""
+        path = self.vault / relative
+        with suppress(OSError, MemoryVaultError):
+            if _age(path) < SAVING_SECONDS:
+                text = self._read_head(str(path), relative, MAX_HEADER_BYTES).decode("utf-8", "replace")
+                return not text.strip() or is_open(text)
+        return False
+
     def _expect_settled(self, path: Path, shown: str) -> None:
         """Wait a second for an editor that may be saving the file, since it would write the rest into a deleted file.
         Raises EditConflict if that changed it."""
@@ -655,13 +667,18 @@ def _wait_until_settled(path: Path | str, seconds: float) -> bool:
 
 def _unsettled_seconds(path: Path | str) -> float:
     try:
-        status = os.stat(path)
+        return max(0.0, SETTLED_SECONDS - _age(path))
     except OSError:
         return 0.0
-    if status.st_ctime_ns > status.st_mtime_ns:
-        return 0.0  # Renamed or linked after it was written: it appeared whole, as what we write does.
+
+
+def _age(path: Path | str) -> float:
+    """Return the seconds since the file was written in place, infinite if it was not or says the future. Raises
+    OSError."""
+    status = os.stat(path)
     age = time.time() - status.st_mtime
-    return SETTLED_SECONDS - age if 0 <= age < SETTLED_SECONDS else 0.0
+    # Renamed or linked after it was written: it appeared whole, as what we write does.
+    return math.inf if status.st_ctime_ns > status.st_mtime_ns or age < 0 else age
 
 
 def _removed_if_old(path: str, limit: float) -> bool:

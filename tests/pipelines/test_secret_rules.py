@@ -62,3 +62,82 @@ def test_a_digest_after_letters_that_are_no_word_is_a_key(prefix: str) -> None:
         key = prefix + "".join(random.Random(number).choices("0123456789abcdef", k=32))
         assert key.removeprefix(prefix) not in scrub(f"use {key} for it")
         assert "live" in prefix or findings(f"see {key}.png") == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # A placeholder's word within another word, and leetspeak, are no sign of a placeholder or a name.
+        "credentials are deploy:⟦Mango-Sunset-43⟧ on the build box",
+        "dbpass ⟦K1ngfisher⟧",
+        "pwd ⟦Cloud9nine⟧",
+        # A quoted value or pair may hold blanks, whatever introduces it.
+        "gpg --batch --passphrase '⟦plum jam⟧' -d x",
+        "CREATE USER a IDENTIFIED BY '⟦plum jam⟧';",
+        "curl --data-urlencode 'passwd=⟦plum jam⟧' https://acme.test",
+        'docker run -e "MYSQL_ROOT_PASSWORD=⟦brown jumps⟧" mysql',
+        "echo '⟦Toast 4 Tea⟧' | sudo -S systemctl restart nginx",
+        # A word is the password where a user, an option or nothing else stands beside it.
+        "login: jana, password: ⟦hagebutte⟧, tenant: fern",
+        "svn co --username fox --password ⟦brownjumps⟧ url",
+        'curl -H "X-User-Password: ⟦brownjumps⟧" https://acme.test',
+        "the ansible vault password: ⟦nut-hatch-forest⟧",
+        "ADMIN_PW=⟦hagebutte⟧",
+        '{"auth":{"user":"jana","pass":"⟦hagebutte⟧"}}',
+        "password => '⟦hagebutte⟧',",
+        "密码是 ⟦Xiaolong88⟧",
+        "unlock the zip with ⟦OpenSesame_2022⟧",
+        "creds: user1 ⟦hello-kitty-9⟧",
+        # Codes in a list, numbers with a checksum in other forms.
+        "recovery codes:\n⟦k7d2p-x9f4m⟧\n⟦r3t8w-bnqvz⟧\n⟦m5n6p-q7r8s⟧\n⟦a1b2c-d3e4f⟧\n⟦g5h6j-k7l8m⟧",
+        "backup codes:\n1. ⟦06983858⟧\n2. ⟦91528192⟧\n3. ⟦62202565⟧\n4. ⟦03922847⟧\n5. ⟦07510972⟧",
+        '"recovery_codes": ["⟦k7d2p-x9f4m⟧", "⟦r3t8w-bnqvz⟧"]',
+        "iban: ⟦be68539007547034⟧",
+        "⟦DE12-5001-0517-0648-4898-90⟧",
+        "my visa: ⟦4111 1111 1111 1111⟧ 12/29 ⟦123⟧",
+        'seed = "⟦comfort-grunt-grit-merge-clown-huge-glance-problem-seven-window-gift-club⟧"',
+    ],
+)
+def test_a_secret_is_found_by_what_introduces_it_and_by_its_shape(line: str) -> None:
+    scrubbed = str(scrub(re.sub("[⟦⟧]", "", line)))
+    for secret in re.findall("⟦(.+?)⟧", line):
+        assert secret not in scrubbed
+
+
+def test_a_run_without_blanks_before_a_word_for_a_login_ends_with_the_text() -> None:
+    assert findings("=" * 80 + "admin") == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "public key: MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+        "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEVs/o5+uQbTjL3chynL4wXgUg2R9",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+        "redis-cli -h cache -p 6379 info memory",
+        "utils_1.bigIntAndBufferInt64Check('readBigUInt64BE');",
+        "price_1MoBy5LkdIwHu7ixZhnattbh is archived",
+        "0x71C7656EC7ab88b098defB751B7401B5f6d8976F sent 1 ETH",
+        "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
+        "imei 356938035643809",
+        "ALTER ROLE shop WITH PASSWORD :pw;",
+        "DB_PASSWORD=changeme",
+        "connect with http://username:password@host:8080/",
+        "csrfmiddlewaretoken: QJ8m2Xv7Yt5Rk1Wz9Lp3Nb6Hc4Gd0Fs",
+        "connect the ESP32-S3 to Pin_17",
+        "sign in with Google_Workspace2 or GitHub",
+        "decrypt it with ChaCha20-Poly1305",
+        "authenticate with OAuth2-PKCE instead of Basic-Auth1",
+        "the passphrase is never written to disk anywhere",
+        "the password is stored, then hashed",
+        "wrong password: abort",
+        "password: end-to-end encrypted",
+        "my cache key 8f3c1a9be07d4c52a1f09e6b7d2c4f8a is stale",
+        "the key is Ctrl+Shift+P",
+        "use feature:Dark-Mode2 in the flag list",
+        "the one-time password expires after 600 seconds",
+        "https://docs.acme.test/calendar/how-to-subscribe-to-a-calendar-in-outlook",
+    ],
+)
+def test_what_is_public_or_only_speaks_of_a_secret_stays(line: str) -> None:
+    assert str(scrub(line, Policy.SECRETS)) == line

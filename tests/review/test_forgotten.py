@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.store import IndexStore
+from memoryvault.runtime import killpoint
 from memoryvault.runtime.errors import EditConflict
 from memoryvault.services.dismissing import dismiss
 from memoryvault.services.evolving import evolve
@@ -88,6 +91,23 @@ def test_no_ended_job_names_a_deleted_note_or_idea(tmp_path: Path) -> None:
     assert "zelthump" not in f"{first} {second}"
     assert other.args == {"slug": "zelthumper-zürich-2"}, "another idea"
     assert places(Path(bed.settings.state.root), ("zelthumper-rule", 'zürich"')) == set()
+
+
+def test_what_a_kill_left_is_forgotten_the_next_time(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")
+    log = Path(bed.settings.state.log) / "worker.jsonl"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f'{{"message": "read {PATH}"}}\n', "utf-8")
+    (bed.vault / PATH).unlink()
+    if not (child := os.fork()):
+        killpoint.arm({"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "forget"})
+        forget_deleted(bed.settings, bed.store, [PATH])
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert places(Path(bed.settings.state.root)) == {"changes.jsonl", "worker.jsonl"}
+    assert forget_deleted(bed.settings, bed.store, []) == 1
+    assert places(Path(bed.settings.state.root)) == set()
 
 
 @pytest.mark.parametrize("status", ["dismissed", "rejected", None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.runtime.errors import EditConflict
+from memoryvault.runtime.errors import EditConflict, VaultUnavailable
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -43,6 +44,25 @@ def test_a_rule_that_is_read_half_way_through_a_save_is_not_mined_into_a_second_
     with saving(bed.vault / path, half, whole):
         bed.remember(RULE)
     assert bed.files() == {path: whole}
+
+
+@pytest.mark.parametrize("half", ["", "---\nkind: preferences\nfinger"])
+def test_a_save_that_takes_longer_postpones_a_rule_that_would_get_the_files_name(bed: Bed, half: str) -> None:
+    (path,) = bed.remember(RULE).written
+    whole = (bed.vault / path).read_text()
+    with saving(bed.vault / path, half, whole, pause=3.0), pytest.raises(VaultUnavailable, match="being saved"):
+        bed.remember(RULE)
+    bed.remember(RULE)
+    assert bed.files() == {path: whole}
+
+
+def test_a_file_that_stays_empty_postpones_nothing_after_a_minute(bed: Bed) -> None:
+    (path,) = bed.remember(RULE).written
+    (bed.vault / path).write_text("")
+    long_ago = time.time() - 61
+    os.utime(bed.vault / path, (long_ago, long_ago))
+    (second,) = bed.remember(RULE).written
+    assert second != path
 
 
 def test_what_a_person_types_while_we_write_is_kept(bed: Bed) -> None:
