@@ -95,13 +95,12 @@ def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_not
     assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == (None, None)
 
 
-def choose(sandbox: Sandbox, vault: Path) -> subprocess.CompletedProcess[str]:
-    """`memory init` of a user who has the vault in the settings file, not in a variable; it must succeed."""
-    env = {name: value for name, value in sandbox.environment.items() if name != "MEMORY_VAULT_PATH"}
-    return subprocess.run(
-        [sys.executable, "-m", "memoryvault", "init", "--yes", "--history-days", "0", "--vault", str(vault)],
-        env=env, cwd=sandbox.root, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+def choose(sandbox: Sandbox, vault: Path) -> list[str]:
+    """What `memory init` notes where the vault stands in the settings file, not in a variable; it must succeed."""
+    command = ("init", "--yes", "--history-days", "0", "--vault", str(vault))
+    done = sandbox.run(*command, env={"MEMORY_VAULT_PATH": ""})
+    assert done.returncode == 0, done
+    return done.stderr.splitlines()
 
 
 @pytest.mark.slow
@@ -116,9 +115,9 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
         with live.process("service", "serve") as bystander:  # Of the vault that only this test's variable names.
             choose(live, first)
             wait_until(lambda: None not in running(first), "both run for the first vault")
-            said = choose(live, second)
+            noted = choose(live, second)
             assert running(first) == (None, None)
-            assert "memory: stopped what ran with the settings before (worker and recall)" in said.stderr.splitlines()
+            assert "memory: stopped what ran with the settings before (worker and recall)" in noted
             wait_until(lambda: None not in running(second), "both run for the second vault")
             assert bystander.poll() is None
     finally:
@@ -202,10 +201,8 @@ def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sand
             "memory.enabled is false: nothing is recorded and no job starts; to go on, set memory.enabled = true in "
             f"{config}"
         )
-    done = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "init", "--yes", "--vault", str(live.vault)],
-        env=env, cwd=live.root, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = live.run("init", "--yes", "--vault", str(live.vault), env=env)
+    assert done.returncode == 0, done
     assert f"memory: {told}" in done.stderr.splitlines()
     assert "worker, is started" not in done.stderr
     assert "1 session waits until memory is switched on" in done.stdout
