@@ -138,7 +138,13 @@ def test_two_machines_share_a_vault_by_git(tmp_path: Path) -> None:
 def test_a_note_about_conflicts_is_no_copy() -> None:
     assert original_name("merge-conflicts.md") is None
     assert original_name("conflicted copy.md") is None
-    for name in ("merge-conflicts.md", "conflicted copy.md", "what is a sync-conflict.md", "a_conflict-today.md"):
+    for name in (
+        "merge-conflicts.md",
+        "conflicted copy.md",
+        "what is a sync-conflict.md",
+        "a_conflict-today.md",
+        "on conflicts (git).md",
+    ):
         assert not is_conflict_copy(name)
         assert is_entry_name(name)
 

@@ -62,12 +62,11 @@ def test_an_unreadable_answer_is_tried_again(job: RunningJob, settings: Settings
 
 
 @pytest.mark.usefixtures("forked_children")
-def test_a_child_that_fails_is_tried_again_with_its_last_words(job: RunningJob, settings: Settings) -> None:
-    with pytest.raises(Retry, match="counting failed: out of fingers"):
-        count(job, settings, complain="out of fingers", status=1)
-
-
-@pytest.mark.usefixtures("forked_children")
-def test_a_child_that_says_no_attempt_can_help_ends_the_job(job: RunningJob, settings: Settings) -> None:
-    with pytest.raises(Dead, match=r"^there is no such number$"):
-        count(job, settings, complain="there is no such number", status=CANNOT)
+@pytest.mark.parametrize(
+    ("status", "error", "told"), [(1, Retry, "^counting failed: out of fingers"), (CANNOT, Dead, "^out of fingers$")]
+)
+def test_a_child_that_fails_is_tried_again_unless_it_says_that_no_attempt_can_help(
+    job: RunningJob, settings: Settings, status: int, error: type[Exception], told: str
+) -> None:
+    with pytest.raises(error, match=told):
+        count(job, settings, complain="out of fingers", status=status)

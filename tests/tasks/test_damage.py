@@ -6,10 +6,8 @@ import json
 import os
 import signal
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,8 +19,9 @@ from memoryvault.tasks.queue.damage import back_up, backup_of, finish_rebuilding
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.schema import is_readable_anew
-from memoryvault.tasks.queue.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
+from memoryvault.tests.tasks.test_worker import nothing, serving
 from memoryvault.vault.marker import Marker, create_marker, note_end
 
 pytestmark = pytest.mark.slow
@@ -172,25 +171,13 @@ def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
     note_end(state.markers, session)
 
 
-@contextmanager
-def running(state: StatePaths) -> Iterator[Worker]:
-    """A worker that serves in a thread."""
-    context = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
-    worker = Worker(context, {"effect": lambda job: None})
-    thread = threading.Thread(target=worker.run_forever)
-    thread.start()
-    try:
-        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
-        yield worker
-    finally:
-        worker.leave()
-        thread.join(timeout=60.0)
-        assert not thread.is_alive()
+def setting(state: StatePaths) -> WorkerContext:
+    return WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
 
 
 @pytest.mark.parametrize("accident", ["deleted", "damaged"])
 def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, accident: str) -> None:
-    with running(state):
+    with serving(setting(state), {"effect": nothing}):
         if accident == "deleted":
             for ending in ("", "-wal", "-shm"):
                 Path(state.queue_db + ending).unlink(missing_ok=True)
@@ -216,7 +203,7 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
 
 def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state: StatePaths) -> None:
     """It would go on for hours in a file that every hook and command finds broken."""
-    with running(state) as worker:
+    with serving(setting(state), {"effect": nothing}) as worker:
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
             ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         # Reads every page, and so has all of them in its cache from here on.

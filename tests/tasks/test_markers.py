@@ -16,8 +16,9 @@ from memoryvault.services.sessions import OUTSIDE
 from memoryvault.tasks.jobs.markers import recover_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
-from memoryvault.tasks.queue.job import Dead, Handler, RunningJob
+from memoryvault.tasks.queue.job import Dead, Handler
 from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tests.tasks.test_worker import raising
 from memoryvault.vault.marker import Marker, create_marker, marker_path
 
 AN_HOUR = 3600.0
@@ -55,19 +56,12 @@ def swept(ledger: Ledger, sweep: Handler) -> int:
     return len(ledger.list_jobs(["queued"], kind="reflect.session"))
 
 
-def dying(reason: str) -> Handler:
-    def handle(job: RunningJob) -> None:
-        raise Dead(reason)
-
-    return handle
-
-
 def test_a_session_whose_job_has_died_is_asked_for_again_when_it_goes_on(
     sandbox: Sandbox, settings: Settings, ledger: Ledger
 ) -> None:
     transcript, sweep = silent_session(settings, sandbox.projects, hours=3), partial(recover_handler, settings)
     assert swept(ledger, sweep) == 1
-    run_one(ledger, "reflect.session", dying("the child was killed"))
+    run_one(ledger, "reflect.session", raising(Dead("the child was killed")))
     assert swept(ledger, sweep) == 0
     with ledger.transaction() as conn:
         conn.execute("UPDATE job SET finished_at = ? WHERE state = 'dead'", (time.time() - 2 * AN_HOUR,))
@@ -84,7 +78,7 @@ def test_sessions_of_a_folder_that_the_worker_does_not_know_wait_for_one_that_do
     profile = sandbox.root / "home" / ".claude-work"
     transcript, sweep = silent_session(settings, profile / "projects", hours=3), partial(recover_handler, settings)
     ledger.enqueue("reflect.session", {"session": "poison"})  # By its own hook.
-    run_one(ledger, "reflect.session", dying(OUTSIDE))
+    run_one(ledger, "reflect.session", raising(Dead(OUTSIDE)))
     assert [swept(ledger, sweep) for _ in range(3)] == [0, 0, 0]
     (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".markers")]
     assert str(transcript.parent) in told

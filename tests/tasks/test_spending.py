@@ -99,17 +99,14 @@ def test_spenders_at_once_never_get_more_than_the_cap(state_db: Path) -> None:
 
 
 def test_sums_tell_what_was_spent_or_may_have_been(state_db: Path) -> None:
+    assert spent_since(state_db, "2000-01-01") == ()
+    assert not state_db.exists()
     book = SpendingBook(state_db, "mining")
     book.settle(book.reserve("s1", {"tokens": 800}, CAPS), {"tokens": 500})
     book.reserve("s1", {"tokens": 40}, CAPS)
     (row,) = spent_since(state_db, "2000-01-01")
     assert (row.purpose, row.unit, row.spent) == ("mining", "tokens", 540)
     assert spent_since(state_db, "9999-01-01") == ()
-
-
-def test_sums_of_a_state_that_never_spent_make_no_file(state_db: Path) -> None:
-    assert spent_since(state_db, "2000-01-01") == ()
-    assert not state_db.exists()
 
 
 def test_cursors_are_kept_by_scan_and_source(state_db: Path) -> None:

@@ -57,29 +57,15 @@ def only_changes(calls: Sequence[str]) -> list[str]:
     return [call for call in calls if "is-active" not in call and "show-environment" not in call]
 
 
-def test_a_unit_is_written_enabled_and_started(linux: Machine) -> None:
+def test_a_unit_is_written_enabled_started_and_removed(linux: Machine) -> None:
     manager = SystemdUser(linux.env)
     assert manager.install()
     assert manager.definition == linux.home / ".config" / "systemd" / "user" / "memoryvault.service"
-    assert only_changes(linux.calls()) == [
-        "--user daemon-reload",
-        "--user enable memoryvault.service",
-        "--user restart memoryvault.service",
-    ]
+    changes = ["--user daemon-reload", "--user enable memoryvault.service", "--user restart memoryvault.service"]
+    assert only_changes(linux.calls()) == changes
     assert manager.state().running
-
-
-def test_a_second_install_changes_nothing(linux: Machine) -> None:
-    manager = SystemdUser(linux.env)
-    manager.install()
-    before = only_changes(linux.calls())
     assert not manager.install()
-    assert only_changes(linux.calls()) == before
-
-
-def test_removing_leaves_nothing(linux: Machine) -> None:
-    manager = SystemdUser(linux.env)
-    manager.install()
+    assert only_changes(linux.calls()) == changes, "a second install changes nothing"
     assert manager.remove()
     assert not manager.definition.exists()
     assert not manager.state().running
@@ -93,10 +79,7 @@ def test_the_unit_names_the_vault_and_nothing_of_the_project_it_was_installed_fr
     ).text()
     assert 'Environment="MEMORY_VAULT_PATH=/notes/50%% \\"of\\" $me/MemoryVault"' in text
     assert "evil" not in text
-
-
-def test_a_vault_named_in_the_settings_file_is_not_pinned(linux: Machine) -> None:
-    assert "MEMORY_VAULT_PATH" not in SystemdUser(linux.env).text()
+    assert "MEMORY_VAULT_PATH" not in SystemdUser(linux.env).text(), "it is named in the settings file"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")

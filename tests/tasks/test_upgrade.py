@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from memoryvault import __version__
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.wakeup import wake_worker
-from memoryvault.tasks.queue.worker import Worker, WorkerContext, installed_version, is_newer
+from memoryvault.tasks.queue.worker import WorkerContext, installed_version, is_newer
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
+from memoryvault.tests.tasks.test_worker import serving
 
 pytestmark = pytest.mark.slow
 
@@ -37,23 +39,18 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
         proceed.wait(60)
 
     context = WorkerContext(state, workers=1, poll_seconds=0.1, lease_seconds=1.0, policies=POLICIES, schedules=())
-    worker = Worker(context, {"effect": handler})
-    thread = threading.Thread(target=worker.run_forever)
-    thread.start()
-    with Ledger(state.queue_db, policies=POLICIES) as ledger:
-        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
+    with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(context, {"effect": handler}) as worker:
         first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
         assert begun.wait(60)
         wake_worker(state.wake_socket, __version__)
         wake_worker(state.wake_socket, "0.0.1")
-        thread.join(timeout=0.3)
-        assert thread.is_alive(), "its own version and an older one change nothing"
+        time.sleep(0.3)
+        assert not worker._leaving, "its own version and an older one change nothing"
         if sign == "client":
             wake_worker(state.wake_socket, "999.0")
         else:
             monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
         wait_until(lambda: worker._leaving, "it has noticed")
         proceed.set()
-        thread.join(timeout=60.0)
-        assert not thread.is_alive()
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it has left")
         assert (ledger.get(first).state, ledger.get(second).state) == ("done", "queued")

@@ -236,13 +236,19 @@ def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger:
     assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(0, {"single": 1}, True)]
 
 
-def test_a_cancelled_job_loses_its_child(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
+def sleeper(folder: Path) -> tuple[Path, Handler]:
+    """A handler whose child sleeps, and the file in which it writes its pid."""
+    pid_file = folder / "pid"
     program = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
 
     def handler(job: RunningJob) -> None:
         job.run_child([sys.executable, "-c", program], env={})
 
+    return pid_file, handler
+
+
+def test_a_cancelled_job_loses_its_child(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
+    pid_file, handler = sleeper(tmp_path)
     with serving(context(state), {"effect": handler}):
         job_id = ledger.enqueue("effect")
         pid = pid_in(pid_file)
@@ -251,12 +257,9 @@ def test_a_cancelled_job_loses_its_child(state: StatePaths, ledger: Ledger, tmp_
     assert only_job(ledger).state == "cancelled"
 
 
-def test_a_child_past_its_deadline_is_an_attempt_that_failed(state: StatePaths, ledger: Ledger) -> None:
-    def handler(job: RunningJob) -> None:
-        job.run_child([sys.executable, "-c", "import time; time.sleep(60)"], env={})
-
+def test_a_child_past_its_deadline_is_an_attempt_that_failed(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
     ledger.enqueue("hasty")
-    assert run(state, handler, kind="hasty").retried == 1
+    assert run(state, sleeper(tmp_path)[1], kind="hasty").retried == 1
     assert only_job(ledger).error == "killed at its deadline of 0 s"
 
 
@@ -280,12 +283,7 @@ def test_a_handler_past_its_deadline_loses_the_job_and_its_result(
 def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
     state: StatePaths, ledger: Ledger, tmp_path: Path
 ) -> None:
-    pid_file = tmp_path / "pid"
-    program = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-
-    def handler(job: RunningJob) -> None:
-        job.run_child([sys.executable, "-c", program], env={})
-
+    pid_file, handler = sleeper(tmp_path)
     with serving(replace(context(state), drain_seconds=0.2), {"effect": handler}):
         ledger.enqueue("effect")
         pid = pid_in(pid_file)

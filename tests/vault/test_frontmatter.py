@@ -50,25 +50,24 @@ kind: nor is this
 """
 
 
-def test_changing_one_field_changes_one_line() -> None:
-    changed = set_fields(HAND_WRITTEN, {"status": "resolved"})
-    assert changed == HAND_WRITTEN.replace("status: active  # until", "status: resolved  # until")
-
-
 def test_a_field_that_has_the_value_already_keeps_its_spelling() -> None:
     same = {"kind": "preferences", "tags": ["one", "two"], "slug": "x", "cssclasses": ["wide", "dark"]}
     assert set_fields(HAND_WRITTEN, same) == HAND_WRITTEN
 
 
-def test_a_list_over_several_lines_is_replaced_whole() -> None:
-    changed = set_fields(HAND_WRITTEN, {"tags": ["three"]})
-    assert changed == HAND_WRITTEN.replace("tags:\n- one   # first\n- two\n", "tags: [three]\n")
+FOLDED = HAND_WRITTEN[HAND_WRITTEN.index("description") : HAND_WRITTEN.index('"quoted key"')]
 
 
-def test_a_block_text_is_removed_whole() -> None:
-    changed = set_fields(HAND_WRITTEN, {"description": None})
-    start, end = HAND_WRITTEN.index("description"), HAND_WRITTEN.index('"quoted key"')
-    assert changed == HAND_WRITTEN[:start] + HAND_WRITTEN[end:]
+@pytest.mark.parametrize(
+    ("changes", "old", "new"),
+    [
+        ({"status": "resolved"}, "status: active  # until", "status: resolved  # until"),
+        ({"tags": ["three"]}, "tags:\n- one   # first\n- two\n", "tags: [three]\n"),
+        ({"description": None}, FOLDED, ""),
+    ],
+)
+def test_a_change_is_of_the_lines_of_its_field(changes: dict[str, FieldValue], old: str, new: str) -> None:
+    assert set_fields(HAND_WRITTEN, changes) == HAND_WRITTEN.replace(old, new)
 
 
 def test_new_fields_take_their_place_in_the_designs_order() -> None:

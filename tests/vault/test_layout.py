@@ -73,18 +73,6 @@ def test_a_vault_id_is_a_short_ascii_name_for_any_path() -> None:
     assert vault_id("/дом/память").startswith("vault-")
 
 
-def test_state_folders_are_private_even_under_an_open_umask(tmp_path: Path) -> None:
-    old = os.umask(0)
-    try:
-        state = StatePaths(tmp_path / "a" / "b")
-        state.ensure()
-        state.ensure()
-    finally:
-        os.umask(old)
-    for folder in (tmp_path / "a", *map(Path, state.folders())):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
 def test_a_state_folder_that_was_opened_to_others_is_closed_again(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     folder.mkdir(mode=0o755)
@@ -117,6 +105,8 @@ def test_sockets_move_to_a_short_path_where_the_platforms_limit_bites() -> None:
         ("personal-projects/p/_review/a.md", "_review"),
         ("personal-private/idea/_index.md", ""),
         ("_meta/sources.md", "_meta"),
+        ("a/_inbox.md", ""),
+        ("a/reference/inbox-notes.md", ""),
     ],
 )
 def test_a_folder_with_an_underscore_is_special_wherever_it_stands(path: str, special: str) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime import paths
-from memoryvault.runtime.layout import is_conflict_copy
 from memoryvault.runtime.paths import SF_DATALESS, is_downloaded
 from memoryvault.vault import listing
 from memoryvault.vault.listing import list_left_out
@@ -29,6 +28,11 @@ def store(vault: Path, tmp_path: Path) -> VaultStore:
     return VaultStore(vault, tmp_path / "state" / "vault.lock", lambda: TODAY)
 
 
+def put(vault: Path, name: str) -> None:
+    (vault / name).parent.mkdir(parents=True, exist_ok=True)
+    (vault / name).write_text("x")
+
+
 def test_walking_leaves_out_what_is_not_a_note(store: VaultStore, vault: Path) -> None:
     for name in (
         "b.md",
@@ -45,8 +49,7 @@ def test_walking_leaves_out_what_is_not_a_note(store: VaultStore, vault: Path) -
         "z/n_conflict-20260701-120000.md",
         "z/n (SFConflict a@b.c 2026-07-01).md",
     ):
-        (vault / name).parent.mkdir(exist_ok=True)
-        (vault / name).write_text("x")
+        put(vault, name)
     os.mkfifo(vault / "pipe.md")
     (vault / "folder.md").mkdir()
     assert list(store.walk()) == ["a.md", "b.md", "_inbox/i.md", "z/Note with spaces é.md"]
@@ -57,8 +60,7 @@ def test_one_walk_finds_the_notes_and_beside_them_the_copies_of_a_conflict_even_
 ) -> None:
     copy = "a.sync-conflict-20260701-120000-ABCDEFG.md"
     for name in ("a.md", copy, "_trash/old/b.md", f"_trash/old/{copy}", "z/_trash/c.md", f".obsidian/{copy}"):
-        (vault / name).parent.mkdir(parents=True, exist_ok=True)
-        (vault / name).write_text("x")
+        put(vault, name)
     (vault / f"z/{copy}").symlink_to(vault / "a.md")
     assert store.list_notes() == (["a.md"], [copy, f"_trash/old/{copy}"])
     assert [*store.walk(put_away=True)] == ["a.md", copy, f"_trash/old/{copy}", "_trash/old/b.md", "z/_trash/c.md"]
@@ -75,8 +77,7 @@ def test_of_special_folders_only_the_outermost_counts(store: VaultStore, vault: 
         ".obsidian/_inbox/g.md",
         "g.md/_inbox/h.md",
     ):
-        (vault / name).parent.mkdir(parents=True, exist_ok=True)
-        (vault / name).write_text("x")
+        put(vault, name)
     (vault / "linked").symlink_to(vault / "g")
     assert [*store.walk_special({"_inbox"})] == ["_inbox/a.md", "g/_inbox/_archive/b.md", "g.md/_inbox/h.md"]
 
@@ -98,11 +99,6 @@ def test_what_a_walk_leaves_out_unasked_is_known(vault: Path, tmp_path: Path, mo
     assert list_left_out(vault) == (["g/disk", "g/lost.md"], [], [])
     monkeypatch.setattr(listing, "is_downloaded_child", lambda child: False)
     assert list_left_out(vault).in_the_cloud == ["g/a.md"]
-
-
-@pytest.mark.parametrize("name", ["conflict.md", "resolving a merge_conflict.md", "on conflicts (git).md"])
-def test_a_note_about_conflicts_is_a_note(name: str) -> None:
-    assert not is_conflict_copy(name)
 
 
 def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -> None:
@@ -132,8 +128,7 @@ def test_a_walk_asks_for_that_flag_where_there_is_one(
 
 def test_a_folder_that_cannot_be_read_is_told(store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a.md", "locked/b.md"):
-        (vault / name).parent.mkdir(exist_ok=True)
-        (vault / name).write_text("x")
+        put(vault, name)
     scandir = os.scandir
 
     def refused(path: str) -> object:  # Permissions do not stop root, who may run the tests.

@@ -109,14 +109,6 @@ def test_a_resumed_session_goes_on_where_mining_stopped(tmp_path: Path) -> None:
     assert list_markers(markers, REFLECTED) == []
 
 
-def test_touching_a_reflected_session_takes_it_back(tmp_path: Path) -> None:
-    markers = str(tmp_path)
-    create_marker(markers, a_marker())
-    mark_reflected(markers, "abc123")
-    assert touch_marker(markers, "abc123")
-    assert list_markers(markers, START) == ["abc123"]
-
-
 def test_operations_on_a_session_without_marker_say_no(tmp_path: Path) -> None:
     markers = str(tmp_path)
     assert not touch_marker(markers, "x")

@@ -59,9 +59,11 @@ def test_a_note_in_which_git_left_both_sides_is_not_in_use(text: str) -> None:
         f"Git leaves this:\n\n```\n{MERGE.format('a', 'b')}```\n\nTitle\n=======\n\nKeep one half.",
         f"- so:\n  ~~~~text\n{MERGE.format('a', 'b')}~~~~\n",
         f"```\n{MERGE.format('a', 'b')}```\n\n```\n{MERGE.format('a', 'b')}```".replace("\n", "\r\n"),
+        "Use `{{title}}` in the page.", "```erb\n<% if x %>\n```", "Write ${{ secrets.TOKEN }}.",
+        "{{ user.name }} in Jinja", "{{dateline}}", "a <% b",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_a_conflict_is_in_use(body: str) -> None:
+def test_what_only_looks_like_a_conflict_or_a_template_is_in_use(body: str) -> None:
     assert read(f"---\nstatus: active\n---\n\n{body}\n") == "active"
 
 
@@ -204,6 +206,7 @@ def test_a_note_whose_header_does_not_open_is_not_in_use_if_that_says_so(text: s
         "status: we ship on Fridays\n", "Ticket: 7\nStatus: Resolved\n",
         "Text.\n\nstatus: dismissed\n", "```\n---\nstatus: dismissed\n---\n```\n",
         "```yaml\nstatus: dismissed\n```\n", "Text.\n\n---\n\nstatus: dismissed\n",
+        "---\nText.\n", "---\n\nstatus: a word of the text\n",
     ],
 )  # fmt: skip
 def test_words_of_a_text_are_no_status(text: str) -> None:
@@ -215,11 +218,6 @@ def test_bytes_that_are_no_text_are_no_memory() -> None:
         entry = parse_entry("a.md", data)
         assert entry.status == "unreadable"
         assert find_fault(data.decode("utf-8", "replace")) is not None
-
-
-@pytest.mark.parametrize("text", ["---\nText.\n", "---\n\nstatus: a word of the text\n"])
-def test_a_line_across_the_page_begins_no_header(text: str) -> None:
-    assert read(text) == "active"
 
 
 @pytest.mark.parametrize(
@@ -255,17 +253,6 @@ def test_nothing_in_templates_is_a_memory(folder: str) -> None:
 
 def test_the_users_own_kind_may_be_called_templates() -> None:
     assert read("---\nkind: templates\n---\n\nText.\n", "personal-private/templates/a.md") == "active"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "Use `{{title}}` in the page.", "```erb\n<% if x %>\n```", "Write ${{ secrets.TOKEN }}.",
-        "{{ user.name }} in Jinja", "{{dateline}}", "a <% b",
-    ],
-)  # fmt: skip
-def test_code_of_others_is_no_template(body: str) -> None:
-    assert read(f"---\nstatus: active\n---\n\n{body}\n") == "active"
 
 
 def test_the_list_that_obsidian_git_makes_is_no_memory(tmp_path: Path) -> None:

@@ -41,13 +41,9 @@ def note(name: str, body: str, priority: str = "") -> dict[str, object]:
     return always(f"personal/_always-load/{name}.md", f"---\n{header}---\n\n{body}")
 
 
-@pytest.mark.parametrize(("characters", "tokens"), [(0, 1), (40, 10), (4000, 1000)])
-def test_four_characters_count_as_a_token(characters: int, tokens: int) -> None:
-    assert estimate_tokens("x" * characters) == tokens
-
-
-def test_other_scripts_count_more() -> None:
-    assert estimate_tokens("語" * 40) == 30
+@pytest.mark.parametrize(("text", "tokens"), [("", 1), ("x" * 40, 10), ("x" * 4000, 1000), ("語" * 40, 30)])
+def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
 
 
 @pytest.mark.parametrize(
@@ -65,13 +61,6 @@ def test_an_oversized_block_is_skipped_and_later_ones_still_fit(sizes: list[int]
     assert select_fitting(["x" * size for size in sizes], budget) == kept
 
 
-def test_small_entries_of_high_priority_survive_a_large_one() -> None:
-    entries = [note("a-large", "x " * 82), note("b-small", "y " * 4, "high"), note("c-small", "z " * 4, "high")]
-    text, kept = render_always_load(entries, 40)
-    assert [line[:3] for line in text.splitlines()[1:]] == ["- y", "- z"]
-    assert [entry["slug"] for entry in kept] == ["b-small", "c-small"]
-
-
 def test_order_is_by_priority_then_path_whatever_the_listing() -> None:
     entries = [note("d", "4", "low"), note("c", "3"), note("b", "2"), note("a", "1", "HIGH"), note("e", "5", "odd")]
     text, _ = render_always_load(entries, 0)
@@ -79,18 +68,11 @@ def test_order_is_by_priority_then_path_whatever_the_listing() -> None:
     assert render_always_load(reversed(entries), 0)[0] == text
 
 
-def test_nothing_in_the_frame_changes_from_day_to_day() -> None:
-    text, _ = render_always_load([note("a", "Words.")], 0)
-    assert text == "Standing rules and notes of the user, for every session:\n- Words.\n"
-
-
 def test_an_entry_of_every_session_is_whole_without_its_evidence() -> None:
     body = "# How we work\n\nSmall steps:\n- commit\n- push\n\n## Evidence\n\n> Small steps."
     text, _ = render_always_load([{**note("a", body), "excerpt": strip_evidence(body)}], 0)
-    assert text.splitlines()[1:] == ["- How we work", "", "  Small steps:", "  - commit", "  - push"]
-
-
-def test_no_entries_print_nothing() -> None:
+    frame = "Standing rules and notes of the user, for every session:"
+    assert text.splitlines() == [frame, "- How we work", "", "  Small steps:", "  - commit", "  - push"]
     assert render_always_load([], 100) == ("", [])
 
 

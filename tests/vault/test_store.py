@@ -178,35 +178,24 @@ def test_a_humans_edit_in_between_is_never_overwritten(store: VaultStore, vault:
     assert files(vault) == [PATH]
 
 
-def test_an_edit_while_the_new_file_is_being_written_is_seen(
-    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("was_there", [True, False])
+def test_what_a_human_writes_while_the_new_file_is_being_written_stays(
+    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch, was_there: bool
 ) -> None:
-    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    seen = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x")).content_hash if was_there else ""
     sync = os.fsync
 
-    def edit_and_sync(descriptor: int) -> None:
+    def write_and_sync(descriptor: int) -> None:
         (vault / PATH).write_text("the human's words")
         sync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", edit_and_sync)
-    with pytest.raises(EditConflict):
-        store.update(PATH, entry.content_hash, fields={"status": "resolved"})
-    assert (vault / PATH).read_text() == "the human's words"
-    assert files(vault) == [PATH]
-
-
-def test_a_file_that_a_human_creates_meanwhile_wins(
-    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sync = os.fsync
-
-    def create_and_sync(descriptor: int) -> None:
-        (vault / PATH).write_text("the human's words")
-        sync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", create_and_sync)
-    with pytest.raises(EntryExists):
-        store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    monkeypatch.setattr(os, "fsync", write_and_sync)
+    if was_there:
+        with pytest.raises(EditConflict):
+            store.update(PATH, seen, fields={"status": "resolved"})
+    else:
+        with pytest.raises(EntryExists):
+            store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     assert (vault / PATH).read_text() == "the human's words"
     assert files(vault) == [PATH]
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,20 +123,14 @@ def _strengthen(root: Path) -> None:
             store.update(PATH, entry.content_hash, fields={"occurrences": entry.occurrences + 1})
 
 
-def test_no_update_is_lost_between_processes(root: Path) -> None:
+@pytest.mark.parametrize("worker", [FORK.Process, threading.Thread], ids=["processes", "threads"])
+def test_no_update_is_lost(root: Path, worker: Any) -> None:
     store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
-    codes = run_all([FORK.Process(target=_strengthen, args=(root,)) for _ in range(4)])
-    assert codes == [0] * 4
-    assert store_in(root).read(PATH).occurrences == 41
-
-
-def test_no_update_is_lost_between_threads(root: Path) -> None:
-    store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
-    threads = [threading.Thread(target=_strengthen, args=(root,)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    workers = [worker(target=_strengthen, args=(root,)) for _ in range(4)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join(60)
     assert store_in(root).read(PATH).occurrences == 41
 
 
