@@ -7,6 +7,8 @@ import uuid
 
 import pytest
 
+from memoryvault.tests.acceptance.test_the_loop import record_session
+from memoryvault.tests.sources.records import user
 from memoryvault.tests.support.sandbox import Sandbox
 
 RULES = (
@@ -18,26 +20,9 @@ RULES = (
 
 def say(sandbox: Sandbox, *texts: str) -> None:
     """A session in which the user types these, from its first hook to its last."""
-    session = str(uuid.uuid4())
-    transcript = sandbox.projects / f"-p/{session}.jsonl"
-    payload = {"cwd": "/home/dev/shop", "session_id": session, "transcript_path": str(transcript)}
-    sandbox.hook("SessionStart", {**payload, "source": "startup"})
-    transcript.parent.mkdir(exist_ok=True)
-    records = (
-        {
-            "type": "user",
-            "uuid": str(uuid.uuid4()),
-            "sessionId": session,
-            "cwd": "/home/dev/shop",
-            "timestamp": f"2026-07-01T10:{minute:02}:00Z",
-            "userType": "external",
-            "isSidechain": False,
-            "message": {"role": "user", "content": text},
-        }
-        for minute, text in enumerate(texts)
-    )
-    transcript.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), "utf-8")
-    sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    records = (user(minute, text, userType="external") for minute, text in enumerate(texts))
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    record_session(sandbox, str(uuid.uuid4()), lines)
     sandbox.memory("service", "worker", "--until-idle")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -83,6 +84,12 @@ def serving(bed: Bed, **options: float) -> Iterator[Serving]:
         made.server.should_exit = True
         thread.join(10)
     assert not thread.is_alive()
+
+
+def connection_to(made: Serving) -> socket.socket:
+    """To its server, for what no client sends."""
+    host, port = made.base.removeprefix("http://").split("/")[0].split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
 
 
 def said(answer: Any) -> str:

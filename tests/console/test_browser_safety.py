@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
@@ -25,6 +22,7 @@ from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.loopback_site import Reply, site
 from memoryvault.vault.marker import Marker, create_marker
 
 from .browser import ConsoleProcess, Windows, let_settle, press, said
@@ -277,34 +275,6 @@ def test_no_field_of_receipts_markers_jobs_logs_and_costs_is_obeyed(bed: Bed, wi
     nothing_ran(page)
 
 
-@contextmanager
-def site(html: str) -> Iterator[str]:
-    """Another program's pages on this machine; the address of one."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(html.encode("utf-8"))
-            seen.append(self.headers.get("Cookie", ""))
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    seen: list[str] = []
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-    assert not any("memory-console" in cookie for cookie in seen), "the cookie went to another server of this machine"
-
-
 def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(bed: Bed, windows: Windows) -> None:
     entry = proposal(bed, "use-tabs")
     mine = windows.sign_in()
@@ -313,7 +283,8 @@ def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(be
     inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in form.items())
     target = windows.console.base + "review"
     html = f'<form method="post" action="{target}/decide">{inputs}<button>go</button></form><a href="{target}">read</a>'
-    with site(html) as address:
+    with site({"/": Reply(html.encode())}) as other:
+        address = other.url + "/"
         page = windows.context.new_page()  # what this page asks of others is its own business
         page.goto(address)
         page.click("button")
@@ -336,6 +307,7 @@ def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(be
         assert frame.url == "chrome-error://chromewebdata/", "the browser shows its own page in the frame"
         assert "Review" not in frame.content()
         page.close()
+    assert not any("memory-console" in headers.get("cookie", "") for _, headers in other.requests)
     assert bed.store.exists(entry.path)
 
 

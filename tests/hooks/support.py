@@ -132,6 +132,12 @@ class Sandbox:
         seconds = time.monotonic() - begun
         return Outcome(done.stdout.decode(), done.stderr.decode(), done.returncode, seconds)
 
+    def configure(self, text: str) -> None:
+        """Write the settings file."""
+        file = self.root / "config.toml"
+        file.write_text(text)
+        self.extra_env["MEMORY_CONFIG"] = str(file)
+
     def log_lines(self) -> list[dict[str, Any]]:
         file = Path(self.state.log_file)
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

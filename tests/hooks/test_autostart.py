@@ -184,11 +184,9 @@ def test_after_uninstall_a_session_that_was_open_then_starts_nothing(sandbox: Sa
 
 
 def test_nothing_is_started_that_cannot_read_its_settings(sandbox: Sandbox, started: Path) -> None:
-    config = sandbox.root / "config.toml"
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
-    config.write_text("")
+    sandbox.configure("")
     arm(sandbox, sandbox.env)
-    config.write_text("[recall\n")
+    sandbox.configure("[recall\n")
     sandbox.compiled = False
     assert "settings from before" in sandbox.run("SessionStart", sandbox.payload(source="startup")).stderr
     assert not list(Path(sandbox.state.run).glob("starting-*"))

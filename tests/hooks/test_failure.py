@@ -9,8 +9,8 @@ import pytest
 
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.incidents import add
-from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import vault_store
+from memoryvault.tests.hooks.test_action import compiled
 from memoryvault.vault.failure import failure_keys, message_key, read_cure
 
 from .support import Sandbox
@@ -25,10 +25,6 @@ sqlite3.OperationalError: database is locked: /tmp/x/q.db (pid 4711)
 """
 ELSEWHERE = TRACE.replace("/home/ann", "/srv").replace("88", "91").replace("4711", "12")
 MINED = "`npm run build` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`."
-
-
-def compiled(sandbox: Sandbox) -> None:
-    reconcile_now(load_settings(sandbox.env))
 
 
 def fail(sandbox: Sandbox, error: object, command: object = "make test", **fields: object) -> str:
@@ -53,15 +49,8 @@ def test_a_failure_that_was_noted_is_known_again_elsewhere_and_told_once(sandbox
     assert told.endswith("What helped: Stop the other worker first.")
     assert fail(sandbox, "Exit code 1\n" + ELSEWHERE) == ""
     assert fail(sandbox, "Exit code 1\n" + ELSEWHERE, session_id="another") == told
-
-
-def test_one_of_its_lines_is_enough(sandbox: Sandbox) -> None:
-    add_incident = vault_store(load_settings(sandbox.env))
-    sandbox.state.ensure()
-    add(add_incident, TRACE, resolution="Stop the other worker first.")
-    compiled(sandbox)
-    told = fail(sandbox, f"Exit code 2\ncollected 4 items\n{TRACE.splitlines()[-1]}\n1 failed in 0.2 s")
-    assert told.startswith("This message came before: ")
+    one_line = fail(sandbox, f"Exit code 2\ncollected 4 items\n{TRACE.splitlines()[-1]}\n1 failed", session_id="third")
+    assert one_line.startswith("This message came before: ")
 
 
 def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox: Sandbox) -> None:

@@ -116,10 +116,8 @@ def test_without_a_vault_a_line_on_stderr_is_all(sandbox: Sandbox) -> None:
 
 
 def test_a_bad_setting_is_named_and_the_exit_code_stays_0(sandbox: Sandbox) -> None:
-    config = sandbox.root / "config.toml"
-    config.write_text("[recall]\nk = 'many'\n")
     sandbox.compiled = False
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.configure("[recall]\nk = 'many'\n")
     done = sandbox.run("Stop", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
     assert "config.toml:2" in done.stderr
@@ -130,13 +128,11 @@ def test_a_bad_setting_is_named_and_the_exit_code_stays_0(sandbox: Sandbox) -> N
 def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_broken(
     sandbox: Sandbox, broken: str
 ) -> None:
-    config = sandbox.root / "config.toml"
-    config.write_text("[recall]\nk = 3\n")
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.configure("[recall]\nk = 3\n")
     compile_snapshot(sandbox.env)
     month_old = time.time() - 31 * 86_400
     os.utime(snapshot_path(sandbox.env), (month_old, month_old))
-    config.write_text(broken)
+    sandbox.configure(broken)
     sandbox.compiled = False
     for event in ("SessionStart", "Stop", "SessionEnd"):
         done = sandbox.run(event, sandbox.payload(source="startup"))
@@ -160,11 +156,9 @@ def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_bro
     ],
 )
 def test_nothing_is_recorded_while_a_broken_file_seems_to_switch_recording_off(sandbox: Sandbox, broken: str) -> None:
-    config = sandbox.root / "config.toml"
-    config.write_text("[recall]\nk = 3\n")
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.configure("[recall]\nk = 3\n")
     compile_snapshot(sandbox.env)
-    config.write_text(broken)
+    sandbox.configure(broken)
     sandbox.compiled = False
     done = sandbox.run("Stop", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
@@ -173,14 +167,12 @@ def test_nothing_is_recorded_while_a_broken_file_seems_to_switch_recording_off(s
 
 
 def test_the_settings_from_before_are_those_that_switched_recording_off(sandbox: Sandbox) -> None:
-    config = sandbox.root / "config.toml"
-    config.write_text("[recall]\nk = 3\n")
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.configure("[recall]\nk = 3\n")
     compile_snapshot(sandbox.env)
     sandbox.compiled = False
-    config.write_text("[memory]\nenabled = false\n")
+    sandbox.configure("[memory]\nenabled = false\n")
     sandbox.run("Stop", sandbox.payload())
-    config.write_text("[recall\n")
+    sandbox.configure("[recall\n")
     done = sandbox.run("Stop", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
     assert list_markers(sandbox.state.markers) == []
@@ -191,7 +183,13 @@ def test_a_corrupt_snapshot_is_compiled_anew(sandbox: Sandbox) -> None:
     sandbox.run("Stop", sandbox.payload())
     snapshot = Path(snapshot_path(sandbox.env))
     good = snapshot.read_bytes()
-    for damage in (b"", b"\xff\xfe\x00", good[: len(good) // 2], good.replace(b"enabled=1", b"enabled")):
+    for damage in (
+        b"",
+        b"\xff\xfe\x00",
+        good[: len(good) // 2],
+        good.replace(b"enabled=1", b"enabled"),
+        b"format=999\nend=1\n",
+    ):
         snapshot.write_bytes(damage)
         done = sandbox.run("Stop", sandbox.payload())
         assert done.returncode == 0

@@ -14,23 +14,17 @@ def test_a_prompt_about_nothing_has_no_significant_word() -> None:
         assert significant_words(prompt) == []
 
 
-def test_words_in_other_unicode_forms_are_the_same_words() -> None:
-    assert significant_words("ＤＥＰＬＯＹ ｶﾞｰﾄﾞ re\u0301sume\u0301") == ["deploy", "ガード", "résumé"]
-
-
-def test_words_are_folded_split_and_kept_in_order() -> None:
-    assert significant_words("Deploy the Billing-Service; deploy!") == ["deploy", "billing", "service"]
-
-
 @pytest.mark.parametrize(
     ("prompt", "words"),
     [
+        ("Deploy the Billing-Service; deploy!", ["deploy", "billing", "service"]),
+        ("ＤＥＰＬＯＹ ｶﾞｰﾄﾞ re\u0301sume\u0301", ["deploy", "ガード", "résumé"]),
         ("Wann releasen wir?", ["releasen"]),
         ("部署需要多少时间？", ["部署", "时间"]),
         ("배포 언제 해?", ["배포", "언제", "해"]),
     ],
 )
-def test_the_words_of_other_languages_are_those_of_content(prompt: str, words: list[str]) -> None:
+def test_words_of_content_are_folded_split_and_kept_in_order(prompt: str, words: list[str]) -> None:
     assert significant_words(prompt) == words
 
 

@@ -178,9 +178,7 @@ def test_what_the_habits_leave_of_the_budget_goes_to_the_projects_statements_the
 
 def test_a_cautious_recall_gives_a_session_its_habits_alone(sandbox: Sandbox) -> None:
     other_statements(sandbox)
-    config = sandbox.root / "config.toml"
-    config.write_text('[recall]\neagerness = "cautious"\n')
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.configure('[recall]\neagerness = "cautious"\n')
     stdout, _ = start(sandbox)
     assert "Keep answers short." in stdout
     assert "cents" not in stdout
@@ -309,9 +307,7 @@ def test_switched_off_the_notes_on_disk_change_no_byte(sandbox: Sandbox, how: st
     if how == "variable":
         sandbox.extra_env["MEMORY_DISABLE_AUTO_MEMORY"] = "1"
     else:
-        config = sandbox.root / "config.toml"
-        config.write_text("[memory]\ndisable_auto_memory = true\n")
-        sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+        sandbox.configure("[memory]\ndisable_auto_memory = true\n")
     sandbox.entry("personal-private/_always-load/a.md", "Always.")
     sandbox.entry("personal-private/fix/widgets.md", "The widgets go onto the blue crane.")
     prompt = sandbox.payload(prompt="where do the widgets go, onto the blue crane?")

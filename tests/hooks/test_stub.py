@@ -134,25 +134,22 @@ def test_switched_off_by_the_environment_a_hook_does_not_even_look_for_settings(
 ) -> None:
     sandbox.extra_env["MEMORY_ENABLED"] = word
     sandbox.compiled = False
-    (sandbox.root / "config.toml").write_text("[recall\n")
-    sandbox.extra_env["MEMORY_CONFIG"] = str(sandbox.root / "config.toml")
+    sandbox.configure("[recall\n")
     assert imported(sandbox, event, prompt="tea?", notification_type="idle_prompt") <= OURS | BUILT_IN
     assert not sandbox.state_root.exists()
 
 
 def test_switched_off_in_the_file_only_the_first_hook_parses_it(sandbox: Sandbox) -> None:
-    config = sandbox.root / "config.toml"
-    config.write_text("[recall]\nk = 3\n")
-    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.configure("[recall]\nk = 3\n")
     compile_snapshot(sandbox.env)
     sandbox.compiled = False
-    config.write_text("[memory]\nenabled = false\n")
+    sandbox.configure("[memory]\nenabled = false\n")
     before = sandbox.files()
     assert "tomllib" in imported(sandbox, "UserPromptSubmit", prompt="tea?")
     for event in EVENTS:
         assert imported(sandbox, event, prompt="tea?", notification_type="idle_prompt") <= OURS | BUILT_IN
     assert sandbox.files() == before
-    config.write_text("[memory]\nenabled = true\n")
+    sandbox.configure("[memory]\nenabled = true\n")
     sandbox.run("Stop", sandbox.payload())
     assert sandbox.files() > before, "switched on again it records"
 
