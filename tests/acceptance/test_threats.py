@@ -54,17 +54,6 @@ def children_of(pid: int) -> set[int]:
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_worker_and_recall_service_have_no_internet_socket(sandbox: Sandbox) -> None:
-    record_session(sandbox)
-    with sandbox.recall_service() as service, sandbox.process("service", "worker") as worker:
-        while not sandbox.json("jobs", "list", "--state", "done"):
-            assert worker.poll() is None
-        assert internet_sockets(service.pid) == []
-        assert internet_sockets(worker.pid) == []
-
-
 AUDITED = """
 import sys
 def seen(event, args):

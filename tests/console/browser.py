@@ -34,14 +34,12 @@ def let_settle(page: Page) -> None:
 
 
 def chromium_path() -> str:
-    """Where Chromium is."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     return required(found, "no Chromium: install Debian's package `chromium`")
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """One browser, without a window on the screen."""
     path = chromium_path()
     with sync_playwright() as playwright:
         # As root, in CI, Chromium's own sandbox cannot be made.

@@ -65,7 +65,6 @@ def wait_for_parts(page: Page) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Make the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "images")
     parser.add_argument("--all", action="store_true", help="also those that the docs do not show, and whole pages")
@@ -91,7 +90,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def shoot(bed: Bed, folder: Path, *, everything: bool) -> None:
-    """All pictures of one vault."""
     sizes: tuple[Literal["desktop", "phone"], ...] = ("desktop", "phone")
     with chromium() as browser:
         for size in sizes:

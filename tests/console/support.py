@@ -105,7 +105,6 @@ def visible(answer: Any) -> str:
 
 
 def proposal(bed: Bed, name: str, text: str = "", **fields: object) -> Entry:
-    """A note in `_review`."""
     body = f"# {name.replace('-', ' ').capitalize()}\n\n{text or f'Always do {name}.'}"
     path = bed.note(
         f"personal-private/_review/{name}.md", body, **{"kind": "preferences", "status": "pending"} | fields

@@ -20,7 +20,6 @@ from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.acceptance.test_the_loop import (
     COMMON,
     SESSION,
-    SHIPPED,
     approve_rule,
     record_session,
     vault_files,
@@ -141,17 +140,6 @@ def test_without_an_extra_everything_works_on_keywords(tmp_path: Path) -> None:
     done = answered(sandbox)
     assert json.loads(done.stdout)["hits"]
     assert "Traceback" not in done.stderr
-
-
-def test_a_half_written_last_line_waits_for_its_other_half(sandbox: Sandbox) -> None:
-    lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
-    rule = next(i for i, line in enumerate(lines) if "Tuesday" in line)
-    record_session(sandbox, lines="".join(lines[:rule]) + lines[rule][:200])
-    sandbox.memory("service", "worker", "--until-idle")
-    assert not any("tuesday" in text.lower() for text in vault_files(sandbox).values())
-    record_session(sandbox, lines="".join(lines))
-    sandbox.memory("service", "worker", "--until-idle")
-    assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
 def _blocking(folder: Path, *names: str) -> dict[str, str]:

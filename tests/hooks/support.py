@@ -33,8 +33,6 @@ def stub() -> list[str]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the host saw."""
-
     stdout: str
     stderr: str
     returncode: int
@@ -113,7 +111,6 @@ class Sandbox:
         python: tuple[str, ...] = (sys.executable, "-I", "-S"),
         prepare: Callable[[], None] | None = None,
     ) -> Outcome:
-        """Run the hook for `event`."""
         env = dict(self.env if env is None else env)
         if self.compiled and read_snapshot(env) is None:
             compile_snapshot(env)

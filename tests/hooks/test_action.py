@@ -105,18 +105,13 @@ def test_after_a_compaction_a_rule_is_told_again_and_a_reminder_is_not_repeated(
     assert "remind\tpersonal-private/preferences/push.md" in read_told(box.state.markers, SESSION)
 
 
-@pytest.mark.parametrize(("how", "decision"), [("ask", "ask"), ("deny", "deny")])
-def test_ask_and_deny_hold_for_every_call(box: Sandbox, how: str, decision: str) -> None:
+@pytest.mark.parametrize("how", ["ask", "deny"])
+def test_ask_and_deny_hold_for_every_call_of_a_sub_agent_too(box: Sandbox, how: str) -> None:
     guard(box, how)
-    for _ in range(2):
-        answer = call(box)
-        assert answer["permissionDecision"] == decision
+    for who in ({}, {}, {"agent_id": "a1"}):
+        answer = call(box, **who)
+        assert answer["permissionDecision"] == how
         assert "Never push to main." in answer["permissionDecisionReason"]
-
-
-def test_a_guard_holds_for_a_sub_agent_too(box: Sandbox) -> None:
-    guard(box, "deny")
-    assert call(box, agent_id="a1")["permissionDecision"] == "deny"
 
 
 def test_an_unknown_mark_is_none(box: Sandbox) -> None:

@@ -57,7 +57,6 @@ class Bed:
         return VaultStore(self.vault, Path(self.state.vault_lock), lambda: TODAY).walk()
 
     def write(self, path: str, body: str, **fields: Any) -> Path:
-        """A note; `fields` become its frontmatter."""
         lines = [f"{key}: {value}" for key, value in fields.items()]
         head = "---\n" + "\n".join(lines) + "\n---\n\n" if lines else ""
         file = self.vault / path

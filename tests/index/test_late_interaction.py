@@ -17,7 +17,6 @@ AXES = {name: _MADE.standard_normal(DIMENSION).astype(numpy.float32) for name in
 
 
 def spoken(**meanings: str) -> WordVectors:
-    """Words with the meaning of an axis."""
     rows = numpy.stack([AXES[meaning] / numpy.linalg.norm(AXES[meaning]) for meaning in meanings.values()])
     return WordVectors(tuple(meanings), rows)
 

@@ -275,15 +275,3 @@ def test_an_extension_that_is_installed_while_a_worker_runs_is_found(
     assert found is not None
     assert database.load_vectors(connection)
     connection.close()
-
-
-def test_without_the_extension_the_store_still_indexes(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "load_vectors", lambda connection: False)
-    bed.write("a.md", "Remember the milk.")
-    bed.index()
-    report = bed.embed()
-    assert (report.processed, report.skipped, report.remaining) == (0, 1, 1)
-    assert report.reason is not None
-    assert "sqlite-vec" in report.reason
-    result = bed.recall("milk")
-    assert (slugs(result), result.degraded) == (["a"], ("no-extension",))

@@ -34,8 +34,6 @@ STATED = (
 
 
 class Doubtful:
-    """Finds nothing worth remembering."""
-
     name = "words"
 
     def read(self, message: Message) -> MessageReading:

@@ -72,8 +72,6 @@ def read(window: Window, *items: object) -> Reading:
 
 
 class Nothing:
-    """A vault that knows nothing."""
-
     def same(self, candidate: Candidate) -> list[Known]:
         return []
 

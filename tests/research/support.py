@@ -97,7 +97,6 @@ class ResearchBed:
         return worker(self.settings, access, **changes).run_until_idle(60.0)
 
     def run_out(self, access: WebAccess) -> None:
-        """Run the waiting attempts until there are none."""
         for _ in range(20):
             time.sleep(0.12)
             if not worker(self.settings, access).run_until_idle(60.0).delayed:

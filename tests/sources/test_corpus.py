@@ -23,7 +23,7 @@ def test_only_a_persons_sessions_are_found(tmp_path: Path) -> None:
     kept = session(tmp_path / "proj" / "sess-1.jsonl", "sess-1")
     for left_out in (
         "proj/subagents/agent-abc.jsonl",
-        "proj/sess-1/subagents/agent-abc.jsonl",
+        "proj/sess-1/subagents/abc.jsonl",
         "proj/subagents/workflows/wf_abc123/sess.jsonl",
         "proj/wf_abc/sess.jsonl",
         "proj/journal.jsonl",

@@ -86,11 +86,9 @@ class Forked:
                 os.kill(self.pid, number)
 
     def terminate(self) -> None:
-        """SIGTERM."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -138,7 +136,6 @@ def run(
     stdin: str = "",
     libraries: tuple[str, ...] = (),
 ) -> subprocess.CompletedProcess[str]:
-    """Run it to its end."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         given.write(stdin.encode())
         given.seek(0)

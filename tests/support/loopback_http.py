@@ -44,11 +44,9 @@ class QuietHandler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def body(self) -> bytes:
-        """Return the body of the request."""
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def send(self, content_type: str, body: str | bytes, status: int = 200) -> None:
-        """Send a whole answer."""
         data = body.encode() if isinstance(body, str) else body
         self.send_response(status)
         self.send_header("Content-Type", content_type)

@@ -17,7 +17,6 @@ USAGE = {"prompt_tokens": 700, "completion_tokens": 40, "total_tokens": 740}
 
 
 def nothing(_: Mapping[str, Any]) -> Answer:
-    """A model that finds nothing."""
     return {"candidates": []}
 
 

@@ -139,7 +139,6 @@ def slowly(text: bytes = b".") -> Callable[[], Iterator[bytes]]:
 
 
 def page(title: str, *paragraphs: str) -> bytes:
-    """A small HTML page."""
     body = "".join(f"<p>{text}</p>" for text in paragraphs)
     return (
         f"<!doctype html><html><head><title>{title}</title></head><body><nav>Home About</nav>"

@@ -84,7 +84,6 @@ class ModelRequest:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """One text per block of `messages`."""
         return tuple(_text_of(block) for block in self.blocks)
 
     @property

@@ -80,7 +80,6 @@ def pid_in(path: Path) -> int:
 
 
 def only_job(ledger: Ledger) -> Job:
-    """Return the only job."""
     (job,) = ledger.list_jobs()
     return job
 

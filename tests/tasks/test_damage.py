@@ -49,7 +49,6 @@ def filled(state: StatePaths) -> None:
 
 
 def overwrite(path: str, offset: int, size: int = 4096) -> None:
-    """Damage part of a file."""
     with open(path, "r+b") as file:
         file.seek(offset)
         file.write(b"\xa5" * size)

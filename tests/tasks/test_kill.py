@@ -19,18 +19,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 
 def effects(state: StatePaths) -> list[str]:
-    """The effects that happened, by key."""
     return sorted(os.listdir(Path(state.root, "effects")))
 
 
 def attempts(state: StatePaths) -> int:
-    """How many attempts were begun."""
     path = Path(state.root, "attempts.log")
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
 def assert_done_once(state: StatePaths, ledger: Ledger, keys: list[str]) -> None:
-    """Every job done, every effect there."""
     assert {job.state for job in ledger.list_jobs()} == {"done"}
     assert effects(state) == keys
 

@@ -21,8 +21,6 @@ DAY_SECONDS = 86400.0
 
 
 class Clock:
-    """A clock to be set."""
-
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
 
@@ -42,7 +40,6 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 
 
 def take(ledger: Ledger, owner: str = "a") -> Claim:
-    """Claim the next job, which must be there."""
     claim = ledger.take(lambda: owner, LEASE_SECONDS)
     assert claim is not None
     return claim

@@ -43,7 +43,6 @@ def silent_session(settings: Settings, folder: Path, hours: float) -> Path:
 
 
 def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
-    """Run the next job, which is of this kind."""
     taken = ledger.take(lambda: "test", 30.0)
     assert taken is not None
     Executor(ledger, {kind: handler}, 30.0).run(taken)

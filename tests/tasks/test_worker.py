@@ -63,8 +63,6 @@ def nothing(job: RunningJob) -> None:
 
 
 def raising(error: BaseException) -> Handler:
-    """A handler that fails."""
-
     def handler(job: RunningJob) -> Mapping[str, Json] | None:
         raise error
 

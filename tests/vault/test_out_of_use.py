@@ -73,7 +73,6 @@ class CountedText(str):
     looked_at = 0
 
     def count(self, *args: Any) -> int:
-        """See str."""
         _, start, end = (*args, 0, len(self))[:3] if len(args) < 3 else args
         self.looked_at += end - start
         return super().count(*args)

@@ -25,10 +25,6 @@ def env(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_there_is_none_before_it_is_compiled(env: dict[str, str]) -> None:
-    assert read_snapshot(env) is None
-
-
 def test_what_was_compiled_is_read(env: dict[str, str]) -> None:
     compiled = compile_snapshot(env)
     assert read_snapshot(env) == compiled
