@@ -147,6 +147,8 @@ def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledg
     job = ledger.get(job_id)
     assert (job.state, job.attempt, job.error) == ("done", 1, None)
     assert [entry["error"] for entry in job.history] == ["broken 1", "broken 2", "broken 3", None]
+    with pytest.raises(JobStateRefused, match="is done"):
+        ledger.retry(job_id)
 
 
 def test_an_error_that_names_a_file_whose_name_is_no_text_is_kept(ledger: Ledger) -> None:
