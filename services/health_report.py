@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -120,6 +121,12 @@ class HealthReport:
     processes: Processes
 
 
+def _why_not_written(settings: Settings) -> str | None:
+    vault = settings.required_vault_path
+    is_so = vault.is_dir() and not os.access(vault, os.W_OK | os.X_OK)
+    return "the vault cannot be written, so nothing is kept: `memory doctor` says why" if is_so else None
+
+
 def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_entries: bool = True) -> HealthReport:
     """Read all sections; `warnings` says why a section cannot be read. Raises SettingsError.
 
@@ -140,6 +147,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         *store.passed_over.values(),
         *warnings_of(waiting, last, oldest_waiting(state.markers), hooks, now),
         why_no_room(core_left_out(settings), settings.recall.core_words),
+        _why_not_written(settings),
         pause_notice(settings),
         large_change_notice(state.markers, now),
     ]

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,15 +72,25 @@ def test_before_init_the_missing_vault_is_said_once(context: Context) -> None:
     assert [finding.what for finding in findings if finding.grade == "fault"] == ["vault"]
 
 
+def told_of_a_readonly_vault(sandbox: Sandbox, command: str) -> Any:
+    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", command, "--json"])
+    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
+    sandbox.vault.chmod(0o755)
+    return json.loads(done.stdout)
+
+
 def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
-    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", "doctor", "--json"])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    sandbox.vault.chmod(0o755)
-    faults = {each["what"]: each["detail"] for each in json.loads(done.stdout) if each["grade"] == "fault"}
+    told = told_of_a_readonly_vault(sandbox, "doctor")
+    faults = {each["what"]: each["detail"] for each in told if each["grade"] == "fault"}
     assert list(faults) == ["vault"]
     assert faults["vault"].startswith(f"{sandbox.vault}: ")
     assert faults["vault"].endswith("; clock and round trip, which write to it, are not tested")
+
+
+def test_health_tells_of_a_vault_that_cannot_be_written(tmp_path: Path) -> None:
+    told = told_of_a_readonly_vault(Sandbox(tmp_path), "health")
+    assert "the vault cannot be written, so nothing is kept: `memory doctor` says why" in told["warnings"]
 
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:

@@ -41,6 +41,7 @@ WRITERS = {
     "hooks/enqueue.py": STATE,
     "hooks/injected.py": STATE,
     "hooks/install.py": "the agents' settings, on the user's word",
+    "hooks/made_folders.py": "its list in the state folder",
     "hooks/skill.py": "the skill beside these settings, on the user's word",
     "hooks/once.py": STATE,
     "runtime/large_change.py": STATE,
