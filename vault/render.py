@@ -25,6 +25,7 @@ RULE_KINDS = frozenset({"preferences", "convention"})
 MOST_TOKENS = 60
 """Most tokens of one recalled entry; a longer one is cut, with a mark at its end."""
 CUT = " […]"
+_ID_LETTERS = frozenset("0123456789abcdef-")
 _CONTEXTS = (" (in answer to: ", " (when refusing ", " (asked: ")
 """Begin what a miner appended to a statement: words of the agent, as context for the decision."""
 
@@ -78,7 +79,27 @@ def _split_title(item: Any) -> tuple[str, str]:
     if not title or _says(text, title):  # A file's name is a title where a person made it: ours are slugs.
         title = str(_get(item, "path") or "").rpartition("/")[2].removesuffix(".md")
         title = "" if " " not in title or _says(text, title) else title
-    return title.strip(), text
+    return _without_slug(title.strip(), item), text
+
+
+def _without_slug(title: str, item: Any) -> str:
+    """Return a title as words where it is the file's own name, and '' for an id."""
+    if " " in title or "-" not in title:
+        return title
+    if _ID_LETTERS.issuperset(title.lower()):
+        return ""
+    name = str(_get(item, "path") or _get(item, "slug") or "").rpartition("/")[2].removesuffix(".md")
+    return title.replace("-", " ") if title == name else title
+
+
+def _without_headings(text: str) -> str:
+    """Return `text` with a colon behind each heading below the title, instead of signs before it."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines) if "##" in text else ():
+        named = line.lstrip("#")
+        if 2 <= len(line) - len(named) <= 6 and named[:1] == " " and named.strip():
+            lines[number] = named.strip().rstrip(":") + ":"
+    return "\n".join(lines)
 
 
 def _says(text: str, title: str) -> bool:
@@ -107,7 +128,8 @@ def is_rule(hit: Any) -> bool:
 
 def render_hit(hit: Any) -> str:
     """Render one recalled entry as one line: a rule as it is, a note with its day and kind."""
-    text = ": ".join(filter(None, _split_title(hit))) or _get(hit, "slug") or "entry"
+    title, said = _split_title(hit)
+    text = ": ".join(filter(None, (title, _without_headings(said)))) or _get(hit, "slug") or "entry"
     if not is_rule(hit):
         meant = effective_date(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
         facts = ", ".join(filter(None, (day_of(str(meant or "")), _get(hit, "kind"))))

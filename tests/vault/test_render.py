@@ -116,6 +116,10 @@ def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
          "Please always use pnpm for builds."),
         ({"path": "a/Deploy day.md", "title": "Tuesdays.", "excerpt": "Tuesdays."}, "Deploy day: Tuesdays."),
         ({"path": "a/deploy-on-fridays.md", "excerpt": "We deploy on Mondays."}, "We deploy on Mondays."),
+        ({"path": "a/fix-tz.md", "body": "# fix-tz\n\nSet TZ first."}, "fix tz: Set TZ first."),
+        ({"body": "# 0f8fad5b-d9cb-469f-a165-70867728950e\n\nSet TZ first."}, "Set TZ first."),
+        ({"body": "# Dark\n\n## Symptom\n\nNo picture.\n\n### Fix:\n\nUnplug it."},
+         "Dark: Symptom: No picture. Fix: Unplug it."),
         ({"excerpt": ""}, "the-slug"),
     ],
 )  # fmt: skip
