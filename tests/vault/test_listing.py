@@ -19,11 +19,6 @@ def put(vault: Path, name: str) -> None:
     (vault / name).write_text("x")
 
 
-def put(vault: Path, name: str) -> None:
-    (vault / name).parent.mkdir(parents=True, exist_ok=True)
-    (vault / name).write_text("x")
-
-
 def test_walking_leaves_out_what_is_not_a_note(store: VaultStore, vault: Path) -> None:
     for name in (
         "b.md",
