@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.reflect import ended_by_pause
 from memoryvault.hooks.install import install
-from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.errors import QueueUnavailable, UsageError
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import load_settings
@@ -205,3 +208,16 @@ def test_while_it_is_paused_no_session_is_reflected_by_hand_either(sandbox: Fork
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert "paused" in done.stderr
     assert sandbox.run("reflect", "--session", str(transcript), "--dry-run").returncode == 0
+
+
+def test_a_pause_ends_a_reflection_by_hand_that_runs(tmp_path: Path) -> None:
+    state = StatePaths(tmp_path)
+    Path(state.markers).mkdir()
+    later = threading.Timer(0.2, Path(state.stop_file).touch)
+    later.start()
+    with pytest.raises(UsageError, match="paused"), ended_by_pause(state):
+        time.sleep(60)
+    later.join()
+    Path(state.stop_file).unlink()
+    with ended_by_pause(state):
+        pass
