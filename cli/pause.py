@@ -20,8 +20,9 @@ EPILOGS = {
     "pause": """example:
   memory pause
 
-Until `memory resume`, hooks record nothing and add nothing to sessions, and the worker starts no job. Jobs that run go
-on to their end. Commands, the console and the tools of `memory service mcp` still work.
+Until `memory resume`, hooks record nothing and add nothing to sessions, and the worker starts no job. What runs, a
+reflection by hand too, ends within seconds; the worker does its jobs anew later. Commands, the console and
+the tools of `memory service mcp` still work.
 
 A session that began before, or goes on after `memory resume`, is then read whole. To leave a session out, start the
 agent with MEMORY_ENABLED=false; to leave out a passage, put it in `<private>…</private>`.

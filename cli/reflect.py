@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
 from ..runtime.errors import QueueUnavailable, UsageError
+from ..runtime.layout import StatePaths
 from ..runtime.settings import BY_NAME
 from ..services.corpus.backfill import newest_session
 from ..services.health_warnings import why_full
@@ -30,6 +34,7 @@ from .context import Context, current_folder
 from .output import add_json, counted, note, print_json
 from .path_arguments import named_file
 
+PAUSE_POLL_SECONDS = 1.0
 EPILOG = """example:
   memory reflect
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
@@ -95,7 +100,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
     try:
         _require_session(path, args.host)
-        mined = mine_transcript(MiningRequest(str(path), args.host or ""), settings)
+        with nullcontext() if args.dry_run else ended_by_pause(settings.state):
+            mined = mine_transcript(MiningRequest(str(path), args.host or ""), settings)
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
     if mined.bad_lines:
@@ -109,7 +115,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run:
         routed = preview(mined.candidates, store, context.settings)
     else:
-        with store.lock():
+        with ended_by_pause(context.settings.state), store.lock():
             remembered = remember(mined.candidates, store, context.settings, host=mined.host)
         AnswerCache(context.settings.state).forget(mined.answers)
         routed = remembered.routed
@@ -144,6 +150,31 @@ def _newest_here(context: Context) -> Path:
         )
     note(f"memory: the newest session here: {found.path}")
     return found.path
+
+
+@contextmanager
+def ended_by_pause(state: StatePaths) -> Iterator[None]:
+    """Interrupt the block within a second or two of a pause, as Ctrl-C does. Raises UsageError then."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        while not is_over.wait(PAUSE_POLL_SECONDS):
+            if os.path.exists(state.stop_file):
+                # A signal, and no flag: the main thread may be waiting for a lock or for a model's answer.
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if os.path.exists(state.stop_file):
+            raise UsageError("MemoryVault is paused: this ended, and what it had written by then stays") from None
+        raise
+    finally:
+        is_over.set()
+        watcher.join()
 
 
 def _require_session(path: Path, host: str | None) -> None:

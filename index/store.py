@@ -415,7 +415,14 @@ class IndexStore:
                 self._connection.execute("INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")
                 lost = "SELECT count(*) FROM chunk WHERE rowid NOT IN (SELECT rowid FROM chunk_fts)"
                 stray = "SELECT count(*) FROM chunk WHERE entry_rowid NOT IN (SELECT rowid FROM entry_meta)"
-                for name, sql in (("chunks without words", lost), ("chunks without an entry", stray)):
+                counts = [("chunks without words", lost), ("chunks without an entry", stray)]
+                for model_id in self.models().values() if self.has_vectors else ():
+                    known = f"SELECT passage_id FROM embedding WHERE model_id = {model_id:d}"
+                    table = schema.vector_table(model_id)
+                    counts.append(
+                        ("vectors without a passage", f"SELECT count(*) FROM {table} WHERE rowid NOT IN ({known})")
+                    )
+                for name, sql in counts:
                     if count := self._connection.execute(sql).get:
                         problems.append(f"{count} {name}")
         except (apsw.BusyError, apsw.LockedError) as error:

@@ -473,12 +473,11 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
 def child_environment(settings: Settings) -> dict[str, str]:
     """Return the allow-listed environment of the worker, the recall service and their children.
 
-    PYTHONPATH, proxies and unknown variables are left out. The program's three variables that set paths are passed on
-    resolved, others only if they belong to a setting.
+    PYTHONPATH, TMPDIR (a session's may lie in its project), proxies and unknown variables are left out. The program's
+    three variables that set paths are passed on resolved, others only if they belong to a setting.
     """
     env = settings.environment
-    # Hooks leave TMPDIR out: a session's may lie in its project.
-    known = {"TMPDIR", *(row.variable for row in SETTINGS if row.variable)}
+    known = {row.variable for row in SETTINGS if row.variable}
     child = {name: value for name, value in env.items() if is_inherited(name) or name in known}
     child.setdefault("HOME", home_folder(env))
     child.setdefault("PATH", os.defpath)

@@ -22,7 +22,7 @@ from ...services.ideas.ledger import clean_beside_list
 from ...services.journal import Journal
 from ...services.model_mining import ANSWERS_FOLDER
 from ...services.stores import vault_store
-from ..queue.damage import back_up
+from ..queue.damage import back_up, set_aside_files
 from ..queue.enqueue import open_ledger
 from ..queue.job import RunningJob
 from ..queue.kinds import Json
@@ -124,8 +124,7 @@ def delete_old(state: StatePaths, now: float) -> int:
     log, root = Path(state.log), Path(state.root)
     # A snapshot of the settings is for one environment, and is compiled again when needed.
     snapshots = (root.parent / "run").glob("hooks-*.snapshot")
-    set_aside = (*root.glob("*.db.damaged-*"), *root.glob("*.db.corrupt-*"))  # The latter are indexes.
-    old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside, *snapshots)
+    old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside_files(state), *snapshots)
     return _delete(old, now - KEEP_DAYS * SECONDS_PER_DAY)
 
 

@@ -98,6 +98,12 @@ def _name_aside(base: Path) -> Path:
     return kept_as
 
 
+def set_aside_files(state: StatePaths) -> list[Path]:
+    """Return the databases that were set aside as damaged, with their logs: queue, state and indexes (corrupt)."""
+    root = Path(state.root)
+    return [*root.glob("*.db.damaged-*"), *root.glob("*.db.corrupt-*")]
+
+
 def requeue_unmined(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
     """Enqueue the reflection of every session whose marker shows unmined text; return how many.
 

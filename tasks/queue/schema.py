@@ -125,6 +125,21 @@ class Shape:
                 conn.execute(statement)
             return _objects(conn)
 
+    @cached_property
+    def _wrong_values(self) -> dict[str, str]:
+        """By table a condition for the rows of which a value has not the type of its column, which SQLite allows."""
+        with closing(sqlite3.connect(":memory:")) as conn:
+            for statement in self._statements:
+                conn.execute(statement)
+            columns = conn.execute(
+                "SELECT m.name, c.name, c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+            ).fetchall()
+        wrong: dict[str, list[str]] = {}
+        for table, column, declared in columns:
+            if declared in _STORED_AS:
+                wrong.setdefault(table, []).append(f"typeof({column}) NOT IN ('null', '{_STORED_AS[declared]}')")
+        return {table: " OR ".join(conditions) for table, conditions in wrong.items()}
+
     def find_difference(self, conn: sqlite3.Connection) -> str | None:
         """Return the difference in words; None if there is none, or if a newer version made the file."""
         version, objects = version_of(conn), _objects(conn)
@@ -136,12 +151,17 @@ class Shape:
             return OLDER
         if missing := self._expected - objects:
             return f"{min(missing)[0]} is missing or changed"
+        for table, wrong in self._wrong_values.items():
+            if conn.execute(f'SELECT 1 FROM "{table}" WHERE {wrong}').fetchone():
+                return f"{table} holds a value of another type"
         for table, column in self._json_columns:
             if conn.execute(f"SELECT 1 FROM {table} WHERE NOT json_valid({column})").fetchone():
                 return f"{table}.{column} holds what is no JSON"
         return None
 
 
+_STORED_AS = {"INTEGER": "integer", "REAL": "real", "TEXT": "text"}
+"""What `typeof` says of a value, by the type of its column."""
 OLDER = "it was written by an older version"
 _LARGEST_VERSION = 999
 

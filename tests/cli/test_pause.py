@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.reflect import ended_by_pause
 from memoryvault.hooks.install import install
-from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.errors import QueueUnavailable, UsageError
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import load_settings
@@ -199,3 +202,16 @@ def test_while_it_is_paused_no_session_is_reflected_by_hand_either(sandbox: Fork
     sandbox.memory("pause")
     assert "paused" in sandbox.refused("reflect", "--session", str(transcript), code=2)
     assert sandbox.run("reflect", "--session", str(transcript), "--dry-run").returncode == 0
+
+
+def test_a_pause_ends_a_reflection_by_hand_that_runs(tmp_path: Path) -> None:
+    state = StatePaths(tmp_path)
+    Path(state.markers).mkdir()
+    later = threading.Timer(0.2, Path(state.stop_file).touch)
+    later.start()
+    with pytest.raises(UsageError, match="paused"), ended_by_pause(state):
+        time.sleep(60)
+    later.join()
+    Path(state.stop_file).unlink()
+    with ended_by_pause(state):
+        pass

@@ -104,6 +104,18 @@ def test_a_damaged_index_is_whole_again_after_the_first_walk_of_a_worker(bed: Be
             raise
 
 
+def test_vectors_whose_model_is_not_known_any_more_are_made_anew(bed: Bed) -> None:
+    """Otherwise each later drain would fail at the vector that is there already."""
+    filled_index(bed)
+    with apsw.Connection(str(bed.index_db)) as connection:
+        connection.execute("UPDATE embedding SET model_id = 'x' WHERE rowid % 2")
+    connection.close()
+    database.forget_sound(bed.index_db)
+    walk(bed)
+    for word in WORDS:
+        assert slugs(recall(bed, word))[:1] == [word]
+
+
 @pytest.mark.parametrize("by", [b"\0", b"\xff"], ids=["zeros", "no numbers"])
 def test_a_vector_without_a_direction_is_near_nothing(bed: Bed, by: bytes) -> None:
     filled_index(bed)

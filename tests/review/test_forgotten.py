@@ -93,6 +93,16 @@ def test_no_ended_job_names_a_deleted_note_or_idea(tmp_path: Path) -> None:
     assert places(Path(bed.settings.state.root), ("zelthumper-rule", 'zürich"')) == set()
 
 
+def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_is_forgotten(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    root = Path(bed.settings.state.root)
+    root.mkdir(parents=True, exist_ok=True)
+    for name in ("index.db.corrupt-20260101T000000Z", "queue.db.damaged-20260101T000000Z", "state.db.damaged-2-wal"):
+        (root / name).write_bytes(b"\x00" + TEXT.encode())
+    forget_deleted(bed.settings, bed.store, [PATH])
+    assert places(root) == set()
+
+
 def test_what_a_kill_left_is_forgotten_the_next_time(tmp_path: Path) -> None:
     bed = make_bed(tmp_path)
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")

@@ -118,6 +118,18 @@ def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> N
     assert len(kept(state)) == 1
 
 
+@pytest.mark.parametrize("change", ["attempt = 'x'", "attempt = 1e308", "run_at = 'soon'", "args = CAST(args AS BLOB)"])
+def test_a_value_of_another_type_is_damage(state: StatePaths, change: str) -> None:
+    filled(state)
+    with closing(sqlite3.connect(state.queue_db)) as conn, conn:
+        conn.execute(f"UPDATE job SET {change} WHERE state = 'queued'")
+    opened = open_queue(state, busy_seconds=1.0)
+    opened.ledger.close()
+    assert opened.note is not None
+    assert "job holds a value of another type" in opened.note
+    assert len(kept(state)) == 1
+
+
 def test_a_large_file_whose_newest_job_cannot_be_read_is_set_aside(
     state: StatePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:

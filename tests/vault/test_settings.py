@@ -172,6 +172,7 @@ def test_a_child_gets_an_allow_listed_environment(tmp_path: Path) -> None:
         LC_ALL="C.UTF-8",
         XDG_RUNTIME_DIR="/run/user/1",
         PYTHONPATH="/evil",
+        TMPDIR="/project/tmp",
         HTTPS_PROXY="http://evil",
         LD_PRELOAD="/evil.so",
         MEMORY_VAULT_PATH="~/v",
