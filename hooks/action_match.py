@@ -41,10 +41,10 @@ _SERVICES = frozenset(("systemctl", "service", "rc-service", "supervisorctl", "l
 _LOOKS_ONLY = frozenset(("status", "show", "cat", "is-active", "is-enabled", "list", "list-units", "logs"))
 _INSTALLERS = frozenset(
     """
-    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet brew apt apt-get dnf
-    yum pacman apk
+    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
+"""Package managers of projects."""
 _INSTALLS = frozenset(("install", "i", "add", "get", "require"))
 _MESSAGES = frozenset(("-m", "-am", "--message", "--title", "--body", "-b"))
 """Flags of git and its hosts' programs that take a text."""
@@ -63,6 +63,17 @@ _RUNS_TEXT = frozenset(
 )
 _GIT_READING = frozenset(("log", "diff", "show", "blame", "status", "grep", "ls-files"))
 _SHELL_WORDS = frozenset(("{", "}", "!", "if", "then", "elif", "else", "while", "until", "do", "time"))
+_BRANCH = "branch "
+_ENVIRONMENTS = {
+    name: environment
+    for environment, names in (
+        ("production", "prod production prd live"),
+        ("staging", "staging stage stg preprod"),
+        ("development", "dev development local localhost sandbox"),
+    )
+    for name in names.split()
+}
+_JOINTS = dict.fromkeys(map(ord, "._-"), " ")
 _BREAKS = dict.fromkeys(map(ord, "\n\t\r()[]{}<>,;:'\"`=+*/\\|&!?#%^~"), " ")
 
 
@@ -84,7 +95,41 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
         text = arguments.get(key)
         if isinstance(text, str) and index["w"]:
             _match_words(index["w"], text[:MOST_TEXT_CHARACTERS].lower().translate(_BREAKS).split(" "), found)
-    return sorted(found)
+    places = index.get("o", {})
+    return sorted(
+        rule
+        for rule in found
+        if str(rule) not in places or type(command) is not str or not _names_others(command, places[str(rule)])
+    )
+
+
+def _names_others(line: str, places: Sequence[str]) -> bool:
+    """Whether a command line names other branches or environments, and none of these."""
+    commands = [words for words, _ in split_commands(line[:MOST_COMMAND_CHARACTERS])]
+    branches = [place[len(_BRANCH) :] for place in places if place.startswith(_BRANCH)]
+    if branches:
+        pushes = [words[words.index("push") + 1 :] for words in commands if "push" in words]
+        return bool(pushes) and all(_pushes_to_others(words, branches) for words in pushes)
+    named = {
+        _ENVIRONMENTS[token]
+        for words in commands
+        for word in words
+        if word[:1] not in ("/", "~")
+        for token in word.lower().translate(_BREAKS).translate(_JOINTS).split()
+        if token in _ENVIRONMENTS
+    }
+    return bool(named) and named.isdisjoint(places)
+
+
+def _pushes_to_others(arguments: Sequence[str], branches: Sequence[str]) -> bool:
+    specs = [word for word in arguments if word[:1] != "-"][1:]
+    targets = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in specs]
+    return (
+        bool(targets)
+        and "--all" not in arguments
+        and "--mirror" not in arguments
+        and not any(target in ("", "HEAD", "@", *branches) or "$" in target or "*" in target for target in targets)
+    )
 
 
 def _match_command(index: Mapping[str, Any], command: str, found: set[int], depth: int) -> None:

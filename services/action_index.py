@@ -31,7 +31,7 @@ from ..vault.failure import EXACT, RESOLUTION_HEADING, failure_keys, message_key
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 2
+FORMAT = 3
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
@@ -78,11 +78,14 @@ def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
     patterns: list[Any] = []
     words: dict[str, list[int]] = {}
     reads: list[int] = []
+    places: dict[int, tuple[str, ...]] = {}
     lines = []
     for number, (rule, triggers) in enumerate(rules):
         lines.append(json.dumps(rule, ensure_ascii=True))
         if triggers.reads:
             reads.append(number)
+        if triggers.places:
+            places[number] = triggers.places
         for command in triggers.commands:
             program, *rest = command.split()
             commands.setdefault(program, []).append([number, rest])
@@ -90,7 +93,7 @@ def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
             _add_path(path, number, names, extensions, patterns)
         for word in triggers.words:
             words.setdefault(word.lower(), []).append(number)
-    lookup = {"c": commands, "n": names, "e": extensions, "g": patterns, "w": words, "r": reads}
+    lookup = {"c": commands, "n": names, "e": extensions, "g": patterns, "w": words, "r": reads, "o": places}
     return ("\n".join([json.dumps(lookup, ensure_ascii=True, separators=(",", ":")), *lines]) + "\n").encode("ascii")
 
 
