@@ -65,7 +65,8 @@ def answer_call(
     project = project_of(call.cwd)
     lines = content.split(b"\n")
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
-    rules = [rule for rule in found if rule["project"] in ("", project)]
+    here = [rule for rule in found if rule["project"] in ("", project)]
+    rules = [rule for one in here if (rule := as_of_now(one, "text", settings["vault"])) is not None]
     told = read_told(settings["markers"], call.session)
     for guard in STRONGEST if wanted != "told" else ():
         chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
@@ -77,6 +78,29 @@ def answer_call(
     add_told(settings["markers"], call.session, [_key(rule) for rule in new])
     text = "\n".join(["The user's rules on this:", *(f"- {_said_on(rule)}{rule['text']}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
+
+
+def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any] | None:
+    """Return a compiled rule or cure with the guard that its note has now; None if the note is out of use or says its
+    `field` no longer: the worker compiles a change only some seconds later."""
+    path = compiled["path"]
+    try:
+        state = os.stat(f"{vault}/{path}")
+        if [state.st_mtime_ns, state.st_size] == compiled.get("stamp"):
+            return compiled
+    except OSError:
+        if not os.path.isdir(vault):  # On a disk that is not here.
+            return compiled
+    from ..vault.wording import CUT
+    from .entryfile import read_entry_file
+
+    entry = read_entry_file(vault, path)
+    if entry is None or not (entry.is_in_use or entry.status in ("inbox", "resolved")):
+        return None
+    said = " ".join(entry.body.split())
+    if compiled[field].removesuffix(CUT) not in said:
+        return None
+    return {**compiled, "guard": entry.guard if entry.guard in STRONGEST else ""}
 
 
 def _decided(guard: str, rules: list[dict[str, Any]], settings: Mapping[str, str], call: HookCall) -> ActionAnswer:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-MOST_COMMAND_CHARACTERS = 20_000
+MOST_COMMAND_CHARACTERS = 500_000
 MOST_TEXT_CHARACTERS = 60_000
 """Most characters of a file's new text that are searched."""
 DEPTH = 2
@@ -400,7 +400,12 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
                 word += line[at]
                 at += 1
             else:
-                word += c
+                end = line.find(quote, at)
+                if quote == '"':
+                    escape = line.find("\\", at)
+                    end = escape if 0 <= escape < end or end < 0 else end
+                end = length if end < 0 else end
+                word, at = word + c + line[at:end], end
         elif c in "'\"":
             quote, has_word = c, True
         elif c == "\\" and at < length:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..runtime.layout import FAILURES
-from .action import ActionAnswer, add_told, format_context, read_told
+from .action import ActionAnswer, add_told, as_of_now, format_context, read_told
 from .payload import parse_object
 
 TYPE_CHECKING = False
@@ -45,7 +45,8 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
         for number in known.get(key, ()):
             cure = parse_object(lines[number + 1]) or {}
             path = cure.get("path", "")
-            if cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen:
+            is_new = cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen
+            if is_new and as_of_now(cure, "helped", settings["vault"]) is not None:
                 chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}: {cure['title']}. What helped: {cure['helped']}"
         if chosen:  # A surer rung leaves the others out.
             break

@@ -139,7 +139,7 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     return {**cure, "project": project}, [key for key in dict.fromkeys(keys) if key]
 
 
-def compile_failures(cures: Iterable[tuple[Mapping[str, str], Iterable[str]]]) -> bytes:
+def compile_failures(cures: Iterable[tuple[Mapping[str, Any], Iterable[str]]]) -> bytes:
     """Return the file's content: the lookup table by key in the first line, then the cures in order."""
     lookup: dict[str, list[int]] = {}
     lines = []
@@ -163,8 +163,10 @@ def write_action_index(settings: Settings, store: VaultStore) -> None:
     for entry in store.readable([path for path in stamps if path not in kept]):
         kept[entry.path] = {"stamp": [*stamps[entry.path]], **_compiled(entry)}
     rows = [kept[path] for path in sorted(kept)]
-    rules = compile_index((row["rule"], Triggers(**row["triggers"])) for row in rows if "rule" in row)
-    cures = compile_failures((row["cure"], row["keys"]) for row in rows if "cure" in row)
+    rules = compile_index(
+        ({**row["rule"], "stamp": row["stamp"]}, Triggers(**row["triggers"])) for row in rows if "rule" in row
+    )
+    cures = compile_failures(({**row["cure"], "stamp": row["stamp"]}, row["keys"]) for row in rows if "cure" in row)
     if kept != known:
         replace_file(folder / CACHE, json.dumps({"version": _version(), "notes": kept}).encode(), mode=FILE_MODE)
     for name, content in ((ACTIONS, rules), (FAILURES, cures)):

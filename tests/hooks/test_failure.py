@@ -86,6 +86,22 @@ def test_a_cure_that_was_turned_down_or_is_another_projects_is_not_told(sandbox:
     assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build") == ""
 
 
+@pytest.mark.parametrize("change", [("status: inbox", "status: rejected"), ("npm run link", "npm ci"), ("", "")])
+def test_a_cure_that_was_turned_down_or_edited_a_moment_ago_is_not_told(
+    sandbox: Sandbox, change: tuple[str, str]
+) -> None:
+    note = sandbox.entry("personal-private/_inbox/link.md", MINED, kind="fix", status="inbox")
+    compiled(sandbox)
+    text = note.read_text()
+    if change[0]:
+        note.write_text(text.replace(*change))
+    else:
+        note.unlink()
+    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build") == ""
+    note.write_text(text + "\n")
+    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build")
+
+
 def test_what_was_inferred_in_other_words_is_not_told_from_the_inbox(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_inbox/x.md", "Error: Cannot find module '@shop/ui'", kind="fix", status="inbox")
     compiled(sandbox)
