@@ -47,7 +47,8 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
             path = cure.get("path", "")
             is_new = cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen
             if is_new and as_of_now(cure, "helped", settings["vault"]) is not None:
-                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}: {cure['title']}. What helped: {cure['helped']}"
+                title = f": {cure['title']}" if cure["title"] else ""
+                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}{title}. What helped: {cure['helped']}"
         if chosen:  # A surer rung leaves the others out.
             break
     if not chosen:

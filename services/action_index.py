@@ -27,7 +27,15 @@ from ..runtime.settings import Settings
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
 from ..vault.evidence import strip_evidence
-from ..vault.failure import EXACT, RESOLUTION_HEADING, failure_keys, message_key, read_cure, read_failure
+from ..vault.failure import (
+    EXACT,
+    RESOLUTION_HEADING,
+    failure_keys,
+    message_key,
+    quoted_messages,
+    read_cure,
+    read_failure,
+)
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
@@ -35,7 +43,8 @@ FORMAT = 3
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
-CURES = ("fix", INCIDENT)
+FIX = "fix"
+CURES = (FIX, INCIDENT)
 RESOLVED = "resolved"
 CACHE = "actions-cache.json"
 _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
@@ -122,7 +131,7 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
         command, symptom, helped = said
-        title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command)]
+        title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command, parts=False)]
     elif entry.kind == INCIDENT and entry.special != INBOX:
         report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
         fenced = _FENCED.search(report)
@@ -130,10 +139,14 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
             return None
         failure = read_failure(fenced[2])
         title, helped = failure.message, resolution.strip()
-        keys = [f"{EXACT}{(entry.fingerprint or failure.fingerprint)[:16]}", message_key(failure.message)]
+        exact = (entry.fingerprint or failure.fingerprint, failure.fingerprint)  # The first is of what was scrubbed.
+        keys = [*(f"{EXACT}{one[:16]}" for one in exact), message_key(failure.message)]
+    elif entry.kind == FIX and entry.special != INBOX:  # In the user's own words.
+        title, helped = "", statement_of(entry.body)
+        keys = [message_key(quoted) for quoted in quoted_messages(helped)]
     else:
         return None
-    if not helped:
+    if not helped or not any(keys):
         return None
     cure = {"path": entry.path, "title": cut(title, RULE_CHARACTERS), "helped": cut(helped, RULE_CHARACTERS)}
     return {**cure, "project": project}, [key for key in dict.fromkeys(keys) if key]

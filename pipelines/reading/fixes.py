@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from ...vault.failure import read_failure
 from ...vault.turn import Turn
 from .context import EDITS, ToolStep
 from .sentences import Sentence, sentences
@@ -47,9 +48,8 @@ class ProvedFix:
 
     @property
     def symptom(self) -> str:
-        """The last line of the failure's output."""
-        lines = [line.strip() for line in self.failed.error.splitlines() if line.strip()]
-        return " ".join(lines[-1].split())[:SYMPTOM_CHARS] if lines else ""
+        """The last line of the failure's output that says what failed."""
+        return read_failure(self.failed.error).message[:SYMPTOM_CHARS]
 
 
 class FixFinder:

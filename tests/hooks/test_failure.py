@@ -11,7 +11,7 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.services.incidents import add
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import vault_store
-from memoryvault.vault.failure import failure_keys, message_key, read_cure
+from memoryvault.vault.failure import failure_keys, message_key, read_cure, read_failure
 
 from .support import Sandbox
 
@@ -102,6 +102,25 @@ def test_a_cure_that_was_turned_down_or_edited_a_moment_ago_is_not_told(
     assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build")
 
 
+@pytest.mark.parametrize(
+    ("note", "error"),
+    [
+        (
+            "When `npm run build` says “Cannot find module '@shop/ui'”, run npm run link.",
+            "Error: Cannot find module '@shop/ui'",
+        ),
+        ('After "No space left on device" run docker system prune.', "write /a/b: No space left on device"),
+    ],
+)
+def test_a_fix_in_the_users_own_words_is_told_where_its_quoted_message_comes(
+    sandbox: Sandbox, note: str, error: str
+) -> None:
+    sandbox.entry("personal-private/fix/own.md", note, kind="fix")
+    compiled(sandbox)
+    assert fail(sandbox, f"Exit code 1\n{error}\n") == f"This message came before. What helped: {note}"
+    assert fail(sandbox, "Exit code 1\nanother thing went wrong\n", session_id="b") == ""
+
+
 def test_what_was_inferred_in_other_words_is_not_told_from_the_inbox(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_inbox/x.md", "Error: Cannot find module '@shop/ui'", kind="fix", status="inbox")
     compiled(sandbox)
@@ -130,10 +149,85 @@ def test_without_a_compiled_file_or_with_a_damaged_one_nothing_is_said(sandbox: 
 def test_the_rungs_go_from_sure_to_less_sure() -> None:
     keys = failure_keys("Exit code 1\n" + TRACE, "python app.py")
     assert keys[0].startswith("x")
-    assert keys[-1] == "cpython OperationalError"
+    assert keys[-1] == "cpython app.py OperationalError"
     assert message_key(TRACE.splitlines()[-1]) in keys
     assert keys[0] == failure_keys(ELSEWHERE, "x")[0]
     assert message_key("npm ERR!") == ""
+
+
+def brings(noted: str, error: str, command: str = "make x", *, before: str = "make x") -> bool:
+    """Whether a cure mined from the failure `noted` is told at `error`."""
+    message = read_failure(noted).message
+    keys = {key for key in (message_key(message), *failure_keys(message, before, parts=False)) if key}
+    return not keys.isdisjoint(failure_keys(error, command))
+
+
+@pytest.mark.parametrize(
+    ("noted", "again"),
+    [
+        (TRACE, ELSEWHERE),
+        ("cp: cannot stat '/home/ada/x/a.yaml': No such file", "cp: cannot stat '/Users/bob/y/a.yaml': No such file"),
+        ("ls: cannot open '/home/ada': Permission denied", "ls: cannot open '/home/bob': Permission denied"),
+        ("FileNotFoundError: no file: 'C:\\\\Users\\\\ada\\\\a.csv'", "FileNotFoundError: no file: 'D:\\\\w\\\\a.csv'"),
+        ("error TS2322: Type 'string' is wrong.", "\x1b[31merror\x1b[0m TS2322: Type 'string' is wrong."),
+        ("ERROR: no version satisfies foo", "\x1b]8;;http://x\x07ERROR\x1b]8;;\x07: no version satisfies foo"),
+        ("src/app.ts(12,5): error TS2304: Cannot find 'foo'.", "src/app.ts(40,11): error TS2304: Cannot find 'foo'."),
+        ("Nov 27 10:00:01 app: cannot open the segment", "Dec 3 22:10:55 app: cannot open the segment"),
+        ("[10:00:01] the task failed (12.3 s)", "[23:59:59] the task failed (3.9 s)"),
+        ("cc1: fatal error: /tmp/ccX81kd.c: no such file", "cc1: fatal error: /tmp/ccZZ01q.c: no such file"),
+        ("OSError: no file: '/var/folders/zz/a1/T/tmpab3/x.json'", "OSError: no file: '/tmp/tmpq_9x/x.json'"),
+        ("Error: address already in use :::3000 (pid 1234)", "Error: address already in use :::8080 (pid 77)"),
+        ("curl: (7) Failed to connect to localhost port 8000", "curl: (7) Failed to connect to localhost port 8080"),
+        ("fatal: bad object 1a2b3c4d5e6f7a8b9c0d", "fatal: bad object ffee3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c00"),
+    ],
+)
+def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: str) -> None:
+    assert brings(noted, f"Exit code 1\n{again}\n")
+
+
+@pytest.mark.parametrize(
+    ("noted", "other"),
+    [
+        ("ModuleNotFoundError: No module named 'requests'", "ModuleNotFoundError: No module named 'numpy'"),
+        ("error TS2304: Cannot do it here", "error TS2552: Cannot do it here"),
+        ("Error: Request failed with status code 401", "Error: Request failed with status code 500"),
+        ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
+        ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
+        ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
+        # Lines that only say that something failed.
+        (
+            "error: a is wrong\nerror Command failed with exit code 1.",
+            "error: b\nerror Command failed with exit code 1.",
+        ),
+        (
+            "ld: cannot find -lfoo\nmake: *** [Makefile:12: all] Error 1",
+            "no input\nmake: *** [Makefile:12: all] Error 1",
+        ),
+        ("one thing\nError: Process completed with exit code 1.", "two\nError: Process completed with exit code 1."),
+        (
+            "error[E0432]: unresolved import\nerror: could not compile `x` (lib) due to 1 previous error",
+            "error[E0308]: mismatched types\nerror: could not compile `x` (lib) due to 2 previous errors",
+        ),
+        (
+            "sh: vite: not found\nnpm ERR! Lifecycle script `build` failed with error:",
+            "x\nnpm ERR! Lifecycle script `build` failed with error:",
+        ),
+        (
+            "a.c:1: fatal error: foo.h: missing\ncompilation terminated.",
+            "b.c:1: fatal error: bar.h\ncompilation terminated.",
+        ),
+        ("E   ValueError: a\n1 failed in 0.1s", "E   KeyError: b\n1 failed in 0.2s"),
+    ],
+)
+def test_a_failure_like_it_is_another_one(noted: str, other: str) -> None:
+    assert not brings(noted, f"Exit code 1\n{other}\n")
+
+
+def test_a_kind_of_error_counts_for_the_same_command_and_thing(sandbox: Sandbox) -> None:
+    noted, other = "sqlite3.OperationalError: no such table: 'x' in a", "sqlite3.OperationalError: no table 'x' in b"
+    assert brings(noted, other)
+    assert not brings(noted, other, "make y")
+    assert not brings(noted, other.replace("'x'", "'z'"))
 
 
 def test_only_a_mined_cure_is_read_as_one() -> None:
