@@ -149,7 +149,8 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     if not helped or not any(keys):
         return None
     cure = {"path": entry.path, "title": cut(title, RULE_CHARACTERS), "helped": cut(helped, RULE_CHARACTERS)}
-    return {**cure, "project": project}, [key for key in dict.fromkeys(keys) if key]
+    day = (entry.surfaced_at or entry.updated or entry.created or "")[:10]
+    return {**cure, "project": project, "day": day}, [key for key in dict.fromkeys(keys) if key]
 
 
 def compile_failures(cures: Iterable[tuple[Mapping[str, Any], Iterable[str]]]) -> bytes:
@@ -179,7 +180,8 @@ def write_action_index(settings: Settings, store: VaultStore) -> None:
     rules = compile_index(
         ({**row["rule"], "stamp": row["stamp"]}, Triggers(**row["triggers"])) for row in rows if "rule" in row
     )
-    cures = compile_failures(({**row["cure"], "stamp": row["stamp"]}, row["keys"]) for row in rows if "cure" in row)
+    newest_first = sorted((row for row in rows if "cure" in row), key=lambda row: str(row["cure"]["day"]), reverse=True)
+    cures = compile_failures(({**row["cure"], "stamp": row["stamp"]}, row["keys"]) for row in newest_first)
     if kept != known:
         replace_file(folder / CACHE, json.dumps({"version": _version(), "notes": kept}).encode(), mode=FILE_MODE)
     for name, content in ((ACTIONS, rules), (FAILURES, cures)):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines.reading.context import ToolStep
+from memoryvault.pipelines.reading.fixes import ProvedFix
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.incidents import add
 from memoryvault.services.indexing import reconcile_now
@@ -119,6 +121,26 @@ def test_a_fix_in_the_users_own_words_is_told_where_its_quoted_message_comes(
     compiled(sandbox)
     assert fail(sandbox, f"Exit code 1\n{error}\n") == f"This message came before. What helped: {note}"
     assert fail(sandbox, "Exit code 1\nanother thing went wrong\n", session_id="b") == ""
+
+
+def test_the_last_line_that_says_what_failed_is_the_symptom() -> None:
+    step = ToolStep(
+        "Bash", "pytest", "", failed=True, error="E   db.Error: the database is locked\n1 failed, 3 passed in 0.2s\n"
+    )
+    assert ProvedFix(step, step, None, (0, 0), "").symptom == "E db.Error: the database is locked"
+
+
+def test_of_several_cures_the_newest_is_told_first(sandbox: Sandbox) -> None:
+    for name, day, cure in (
+        ("a", "2026-01-02", "npm run link"),
+        ("b", "2026-03-04", "npm ci"),
+        ("c", "2025-01-01", "rm"),
+    ):
+        text = MINED.replace("npm run link", cure)
+        sandbox.entry(f"personal-private/_inbox/{name}.md", text, kind="fix", status="inbox", surfaced_at=day)
+    compiled(sandbox)
+    told = fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build").split("\n")
+    assert [line.rpartition(": ")[2] for line in told] == ["`npm ci`", "`npm run link`"]
 
 
 def test_what_was_inferred_in_other_words_is_not_told_from_the_inbox(sandbox: Sandbox) -> None:
