@@ -33,10 +33,15 @@ _ERROR = re.compile(
     r"|^(?:E\s+|error|fatal|panic)\b",
     re.I,
 )
+_RAISED = re.compile(r"^(?:E\s+)?(?:[\w$]+\.)*\w*[a-z](?:Error|Exception)\b\s*(?::|$)")
+_SAYS_ERROR = re.compile(r"\b(?:error|fatal|panic|exception|cannot|could not|denied|not found)\b|^E\s|ERR!", re.I)
+_NAMES = re.compile(r"[`'\"‘“(/_]|\w[.:]\w|\d|[a-z][A-Z]")
+"""Something of this failure: a quotation, a path, a number, an identifier."""
 _CLOSING = re.compile(
     r"exit(?:ed)?(?: with)?(?: non-?zero)?(?: exit)? (?:code|status)|non-?zero exit|did not complete successfully"
     r"|\bError \d+$|\b\d+ previous errors?\b|\blifecycle\b|complete log of this run|\bcommand failed\b(?!: )"
-    r"|^(?:error: )?(?:aborting|could not compile)\b|^=*\s*\d+ (?:failed|passed|errors?)\b|^compilation terminated"
+    r"|^\W*(?:[\w ]{1,20}: )?\d+ (?:failed|passed|errors?|problems?)\b|^compilation terminated"
+    r"|^(?:error: )?(?:aborting|could not compile)\b"
     r"|^FAILED\b.{0,20}$|^found \d+ errors?\b|^BUILD FAILED",
     re.I,
 )
@@ -63,12 +68,12 @@ _SUBSTITUTES = (
     (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~<>-]+)*[\\/]tmp[\w.-]*(?:[\\/][\w.@+~<>-]+)*[\\/](?=[\w.@+-])"), ""),
     (
         re.compile(
-            r"(?:(?<=\s)|(?<=[\"'(=])|^)(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/]{1,2}[\w.@+~<>-]+)*[\\/]{1,2}(?=[\w.@+-])"
+            r"(?:(?<=\s)|(?<=[\"'`(=])|^)(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/]{1,2}[\w.@+~<>-]+)*[\\/]{1,2}(?=[\w.@+-])"
         ),
         "",
     ),
     # A number that names an error stays: TS2304, errno 13, status 404.
-    (re.compile(r"(?<![A-Za-z\d])(?<!errno )(?<!status )(?<!code )(?<!HTTP )\d+(?:\.\d+)*", re.I), "<n>"),
+    (re.compile(r"(?<![A-Za-z\d])(?<!errno )(?<!status )(?<!code )(?<!HTTP )(?<!error: )\d+(?:\.\d+)*", re.I), "<n>"),
 )
 
 
@@ -108,11 +113,24 @@ def read_failure(text: str) -> Failure:
             messages.append(" ".join(line.split()))
     messages = [message for message in messages if not _CLOSING.search(message)] or messages
     errors = [message for message in messages if _ERROR.match(message)]
-    message = (errors or messages or [""])[-1]
+    message = _message_of(messages)
     chosen = errors[-MOST_MESSAGE_LINES:] or messages[:MOST_MESSAGE_LINES]
     return Failure(
         message, "\n".join([*(plain(line) for line in chosen), *(plain(frame) for frame in frames[-MOST_FRAMES:])])
     )
+
+
+def _message_of(lines: list[str]) -> str:
+    """Return the line that says what failed: the last exception, else the first error; of other lines the last that
+    names something."""
+    raised = [line for line in lines if _RAISED.match(line)]
+    if raised:
+        return raised[-1]
+    errors = [line for line in lines if _SAYS_ERROR.search(line)]
+    for found in ([*filter(_NAMES.search, errors)], errors):
+        if found:
+            return found[0]
+    return ([*filter(_NAMES.search, lines)] or lines or [""])[-1]
 
 
 def plain(line: str) -> str:

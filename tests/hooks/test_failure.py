@@ -130,6 +130,29 @@ def test_the_last_line_that_says_what_failed_is_the_symptom() -> None:
     assert ProvedFix(step, step, None, (0, 0), "").symptom == "E db.Error: the database is locked"
 
 
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        # Of a chain of exceptions the last, of a compiler's errors the first.
+        (
+            "KeyError: 'a'\nDuring handling:\nshop.NoUser: no user\nshop.UserError: no user 3",
+            "shop.UserError: no user 3",
+        ),
+        ("a.c:3:1: error: unknown type 'x'\na.c:9:1: error: expected ';'", "a.c:3:1: error: unknown type 'x'"),
+        ('a.py:3: error: Name "x" is missing\nFound 1 error in 1 file', 'a.py:3: error: Name "x" is missing'),
+        ("! LaTeX Error: no 'a.sty'\n==> Fatal error occurred, no output!", "! LaTeX Error: no 'a.sty'"),
+        ("[ERROR] no symbol Foo\n[ERROR] For help re-run with -e.", "[ERROR] no symbol Foo"),
+        ("Error in library(sf): none\nExecution halted", "Error in library(sf): none"),
+        ("step 1\nstep 2\nvite: not found", "vite: not found"),
+        ("expect(1).toBe(2)\nTest Suites: 1 failed, 1 total", "expect(1).toBe(2)"),
+        ("1:1 error 'x' is unknown\n✖ 1 problem (1 error, 0 warnings)", "1:1 error 'x' is unknown"),
+        ("make: *** [all] Error 1", "make: *** [all] Error 1"),
+    ],
+)
+def test_the_message_is_the_line_that_says_what_failed(output: str, message: str) -> None:
+    assert read_failure(output).message == message
+
+
 def test_of_several_cures_the_newest_is_told_first(sandbox: Sandbox) -> None:
     for name, day, cure in (
         ("a", "2026-01-02", "npm run link"),
@@ -200,6 +223,7 @@ def brings(noted: str, error: str, command: str = "make x", *, before: str = "ma
         ("OSError: no file: '/var/folders/zz/a1/T/tmpab3/x.json'", "OSError: no file: '/tmp/tmpq_9x/x.json'"),
         ("Error: address already in use :::3000 (pid 1234)", "Error: address already in use :::8080 (pid 77)"),
         ("curl: (7) Failed to connect to localhost port 8000", "curl: (7) Failed to connect to localhost port 8080"),
+        ("error: no manifest at `/home/ada/r/a.toml`", "error: no manifest at `/build/42/r/a.toml`"),
         ("fatal: bad object 1a2b3c4d5e6f7a8b9c0d", "fatal: bad object ffee3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c00"),
     ],
 )
@@ -213,6 +237,7 @@ def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: 
         ("ModuleNotFoundError: No module named 'requests'", "ModuleNotFoundError: No module named 'numpy'"),
         ("error TS2304: Cannot do it here", "error TS2552: Cannot do it here"),
         ("Error: Request failed with status code 401", "Error: Request failed with status code 500"),
+        ("curl: (22) the URL returned error: 404", "curl: (22) the URL returned error: 503"),
         ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
         ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
         ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
