@@ -72,10 +72,10 @@ def answer_call(
         chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
         if chosen:
             return _decided(guard, chosen[:MOST_RULES], settings, call)
-    new = [rule for rule in rules if rule["guard"] == "" and _key(rule) not in told][:MOST_RULES]
+    new = [rule for rule in rules if rule["guard"] == "" and _key(rule, call.agent) not in told][:MOST_RULES]
     if not new or wanted == "guards":
         return None
-    add_told(settings["markers"], call.session, [_key(rule) for rule in new])
+    add_told(settings["markers"], call.session, [_key(rule, call.agent) for rule in new])
     text = "\n".join(["The user's rules on this:", *(f"- {_said_on(rule)}{rule['text']}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
 
@@ -128,12 +128,14 @@ def _said_on(rule: Mapping[str, Any]) -> str:
     return f"(said on {rule['said']}) " if rule["said"] else ""
 
 
-def _key(rule: Mapping[str, Any]) -> str:
-    return f"{rule['guard']}\t{rule['path']}"
+def _key(rule: Mapping[str, Any], agent: str = "") -> str:
+    """The line of the session's list. Text reaches the sub-agent alone that was given it."""
+    return f"{rule['guard']}\t{rule['path']}" + (f"\t{agent}" if agent else "")
 
 
 def told_path(markers: str, session: str) -> str:
-    """Return the path of the list of rules that the session was given; each line is guard, tab, path of the entry."""
+    """Return the path of the list of rules that the session was given; each line is guard, tab, path of the entry,
+    and a tab and the sub-agent that was given it, if it was one."""
     return f"{markers}/told-{session}"
 
 

@@ -40,12 +40,13 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     keys = failure_keys(error[-MOST_ERROR_CHARACTERS:], command if isinstance(command, str) else "")
     lines, project = content.split(b"\n"), project_of(call.cwd)
     told = read_told(settings["markers"], call.session)
+    end = f"\t{call.agent}" if call.agent else ""
     chosen: dict[str, str] = {}
     for key in keys:
         for number in known.get(key, ()):
             cure = parse_object(lines[number + 1]) or {}
             path = cure.get("path", "")
-            is_new = cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen
+            is_new = cure.get("project") in ("", project) and f"\t{path}{end}" not in told and path not in chosen
             if is_new and as_of_now(cure, "helped", settings["vault"]) is not None:
                 title = f": {cure['title']}" if cure["title"] else ""
                 chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}{title}. What helped: {cure['helped']}"
@@ -54,5 +55,5 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     if not chosen:
         return None
     paths = list(chosen)[:MOST_TOLD]
-    add_told(settings["markers"], call.session, [f"\t{path}" for path in paths])
+    add_told(settings["markers"], call.session, [f"\t{path}{end}" for path in paths])
     return ActionAnswer(format_context(call.event, "\n".join(chosen[path] for path in paths)), "", paths)

@@ -114,6 +114,15 @@ def test_ask_and_deny_hold_for_every_call(box: Sandbox, how: str, decision: str)
         assert "Never push to main." in answer["permissionDecisionReason"]
 
 
+def test_what_a_sub_agent_was_told_its_session_was_not(box: Sandbox) -> None:
+    compiled(box)
+    assert call(box, agent_id="a1")
+    assert call(box, agent_id="a1") == {}
+    assert call(box, agent_id="a2")
+    assert call(box)
+    assert call(box) == {}
+
+
 def test_a_guard_holds_for_a_sub_agent_too(box: Sandbox) -> None:
     guard(box, "deny")
     assert call(box, agent_id="a1")["permissionDecision"] == "deny"
