@@ -340,8 +340,9 @@ def _match_path(index: Mapping[str, Any], path: str, found: set[int], *, reads: 
     if is_file or "." in name:
         for rule in index["e"].get(name.rpartition(".")[2], ()):
             add(rule)
-        for pattern, rule in index["g"]:
-            if matches(name, pattern):
+        folders = f"/{'/'.join(segments[:-1])}/"
+        for pattern, rule, before in index["g"]:
+            if matches(name, pattern) and (not before or f"/{before}/" in folders):
                 add(rule)
 
 

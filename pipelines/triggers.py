@@ -145,6 +145,7 @@ _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
 _READS = re.compile(r"\b(?:read|look|open|access|see|print|show|touch|cat|leak|know|secrets?|keys?)\b", re.I)
+_BEFORE = re.compile(r"[^,;.]{0,60}\bbefore\s+\w")
 _WANTED_AFTER = re.compile(r"\W*(?:instead of|rather than|not|only)\b")
 _CLAUSE = re.compile(r"[^,;()\[\]{}\"“”„]*")
 _FLAG = re.compile(r"-\d|--?[A-Za-z](?:[\w-]*\w)?")
@@ -161,6 +162,11 @@ _EVERYTHING = frozenset({"./...", ".", "*"})
 _TO_BRANCH = re.compile(
     r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:]{0,40}?\bpush\w*[^.;:,]{0,20}?)\s(?:to|on|onto|into)\s+(?:the\s+)?"
     r"(?P<branches>(?:[`'\"]?\b(?:main|master|trunk|develop|production)\b[`'\"]?(?:\s*(?:,|/|or|and)\s*(?:to\s+)?)?)+)",
+    re.I,
+)
+_BRANCH = re.compile(
+    r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:,]{0,40}?)"
+    r"(?P<branches>\b(?:main|master|trunk|develop))\W? branch\b",
     re.I,
 )
 _ENVIRONMENT = re.compile(r"(?<![\w./-])(prod(?:uction)?|staging)(?![\w/]|[.-]\w)", re.I)
@@ -181,6 +187,9 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
         mentions = [_Mentions(sentence) for sentence in _SENTENCE_END.split(text) if sentence.strip()]
         _add_mentions(found, mentions)
         _add_concepts(found, mentions, strict)
+        if not found:
+            for name in (name for one in mentions for name in one.earlier):
+                _add_named(found, name)
     commands, paths, words = (
         tuple(trigger for trigger, kind in found.items() if kind == wanted)[:MOST_TRIGGERS]
         for wanted in ("command", "path", "word")
@@ -191,7 +200,7 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
 def _places_of(text: str) -> tuple[str, ...]:
     """Return the branches and environments that a ban, or a rule that says "ask", is about."""
     places = []
-    for match in _TO_BRANCH.finditer(text):
+    for match in (*_TO_BRANCH.finditer(text), *_BRANCH.finditer(text)):
         if not _NOT_ALONE.search(match["between"]):
             places += [f"branch {name}" for name in re.findall(r"[a-z]+", match["branches"].lower()) if len(name) > 3]
     if (is_ban(text) or re.search(r"\bask\b", text, re.I)) and not _NOT_ALONE.search(text):
@@ -207,6 +216,8 @@ class _Mentions:
         self.forbidden: list[str] = []
         self.wanted: list[str] = []
         self.other: list[str] = []
+        self.earlier: list[str] = []
+        """Commands to be run before what the sentence is about."""
         self.paths: list[str] = []
         self.words: list[str] = []
         self.programs: list[str] = []
@@ -312,6 +323,8 @@ class _Mentions:
         clause = re.split(r",|;|\bbut\b|\band\b(?= (?:use|run)\b)", before)[-1]
         if _GONE.search(after) or _NEGATED.search(clause):
             self.forbidden.append(name)
+        elif _BEFORE.match(after):
+            self.earlier.append(name)
         elif _WANTED.search(clause) or _WANTED_AFTER.match(after) or "use" in clause[:6].lower():
             self.wanted.append(name)
         else:
@@ -393,15 +406,18 @@ def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: 
                 continue
             if concept.unless is not None and concept.unless.search(sentence) is not None:
                 continue
+            ways = [each for one in concept.then for each in (known.installs if one == "@install" else (one,))]
             # "Deploy with fly": of the ways to do it only that one, and of the program only that.
             names = called.union(*(known.goes_with.get(one, ()) for one in called))
-            done_with = [one for one in concept.then if " " in one and one.partition(" ")[0] in names]
+            done_with = [one for one in ways if " " in one and one.partition(" ")[0] in names]
             for one in done_with:
                 found.pop(one.partition(" ")[0], None)
-            for trigger in done_with or concept.then:
-                for one in known.installs if trigger == "@install" else (trigger,):
-                    has_flag = one_sentence.flag and " " in one and " -" not in one
-                    found.setdefault(f"{one} {one_sentence.flag}" if has_flag else one, _kind_of(one))
+            previous = sentence[: match.start()].lower().split()[-1:]
+            if "@install" in concept.then and not done_with and called.intersection(previous):
+                continue  # "webpack plugins": of that tool alone.
+            for one in done_with or ways:
+                has_flag = one_sentence.flag and " " in one and " -" not in one
+                found.setdefault(f"{one} {one_sentence.flag}" if has_flag else one, _kind_of(one))
         # "Migrations belong into db/migrations" is about every folder of that name.
         for path in [path for path, kind in found.items() if kind == "path" and "/" in path.strip("/")]:
             last = path.strip("/").rsplit("/", 1)[-1]

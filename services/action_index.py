@@ -116,10 +116,10 @@ def _add_path(
     name, before = segments[-1], "/".join(segments[:-1])
     if "*" not in name:
         names.setdefault(name, []).append([number, "" if "*" in before else before, is_folder])
-    elif name.startswith("*.") and "*" not in name[2:] and "." not in name[2:]:
+    elif not before and name.startswith("*.") and "*" not in name[2:] and "." not in name[2:]:
         extensions.setdefault(name[2:], []).append(number)
     else:
-        patterns.append([name, number])
+        patterns.append([name, number, "" if "*" in before else before])
 
 
 def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
