@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MOST_COMMAND_CHARACTERS = 500_000
 MOST_TEXT_CHARACTERS = 60_000
 """Most characters of a file's new text that are searched."""
+MOST_CARRIED = 40
+"""Most words among which a command that another one carries may begin, and most of such commands in one another."""
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
@@ -144,7 +146,6 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
     for at, (words, targets) in enumerate(simple):
         for target in targets:
             _match_path(index, _below(folder, target), found, reads=False)
-        later = [other for other, _ in simple[at + 1 :]]
         for carried in _carried_commands(index, words):
             program, rest = _program_of(carried[0]), carried[1:]
             if depth and len(carried) == 1 and " " in carried[0]:
@@ -154,7 +155,7 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
                 flags = [word[:1] == "-" and word[:2] != "--" and word[-1:] == "c" for word in rest]
                 if True in flags and (text := rest[flags.index(True) + 1 :]):
                     _match_command(index, text[0], found, depth - 1)
-            _match_program(index["c"], program, rest, found, later)
+            _match_program(index["c"], program, rest, found, simple, at)
             if program in _SERVICES and _LOOKS_ONLY.isdisjoint(rest):
                 _match_names(index["c"], (word.removesuffix(".service") for word in rest), found)
             if program in _INSTALLERS and not _INSTALLS.isdisjoint(rest[:3]):
@@ -162,7 +163,7 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
             if program not in _BEFORE_PROGRAM:
                 _match_arguments(index, carried, program, folder, found)
         if words[:1] == ["cd"] and len(words) > 1:
-            folder = _below(folder, words[1])
+            folder = _below(folder, words[1])[-1000:]
 
 
 def _below(folder: str, path: str) -> str:
@@ -205,11 +206,12 @@ def _program_of(word: str) -> str:
     return word.rsplit("/", 1)[-1].lower().removesuffix(".exe")
 
 
-def _carried_commands(index: Mapping[str, Any], words: list[str]) -> Iterator[list[str]]:
+def _carried_commands(index: Mapping[str, Any], words: list[str], most: int = MOST_CARRIED) -> Iterator[list[str]]:
     """Yield a command without assignments before it, and the commands that it runs in its turn (`sudo`, `ssh`,
     `docker exec`), each as its words. One word with spaces is a command line."""
     words = _from_program(words)
-    while words:
+    while words and most > 0:
+        most -= 1
         program = _program_of(words[0])
         if program in _BEFORE_PROGRAM and len(words) > 1:
             inner = _from_program(_after_flags(words[1:], _VALUE_FLAGS.get(program, "")))
@@ -222,26 +224,29 @@ def _carried_commands(index: Mapping[str, Any], words: list[str]) -> Iterator[li
             continue
         starts = _CARRIERS.get(program)
         if starts is not None:
-            yield from _commands_within(index, words, starts)
+            yield from _commands_within(index, words, starts, most)
         return
 
 
-def _commands_within(index: Mapping[str, Any], words: list[str], starts: frozenset[str]) -> Iterator[list[str]]:
+def _commands_within(
+    index: Mapping[str, Any], words: list[str], starts: frozenset[str], most: int
+) -> Iterator[list[str]]:
     at = 1
     while starts and at < len(words) and words[at] not in starts:
         at += 1
     # Which word begins the command depends on options of many programs: so any that names a program of a rule.
-    for start in range(at + bool(starts), len(words)):
+    begin = at + bool(starts)
+    for start in range(begin, min(len(words), begin + MOST_CARRIED)):
         name = _program_of(words[start]).partition("@")[0]
         rest = words[start + 1 :]
         if " " in words[start]:
             yield [words[start]]
         elif name in _BEFORE_PROGRAM:
-            yield from _carried_commands(index, words[start:])
+            yield from _carried_commands(index, words[start:], most)
             return
         elif name in _INTERPRETERS and "run" in starts and "exec" not in starts:
             if rest[:1] == ["-m"]:
-                yield from _carried_commands(index, rest[1:])
+                yield from _carried_commands(index, rest[1:], most)
             return
         elif name in index["c"] or name in _SHELLS or name in _SERVICES:
             yield [name, *rest]
@@ -261,13 +266,19 @@ def _match_names(commands: Mapping[str, Any], names: Iterable[str], found: set[i
 
 
 def _match_program(
-    commands: Mapping[str, Any], program: str, rest: Sequence[str], found: set[int], later: Sequence[Sequence[str]]
+    commands: Mapping[str, Any],
+    program: str,
+    rest: Sequence[str],
+    found: set[int],
+    line: Sequence[tuple[Sequence[str], Sequence[str]]],
+    at: int,
 ) -> None:
-    """Add the rules on a program with these arguments. `later`: the commands after it on the line."""
+    """Add the rules on a program with these arguments, which is number `at` on the line."""
     for name in {program, program.rstrip("0123456789.-")}:
         for rule, wanted in commands.get(name, ()):
             if wanted[:1] == ["|"]:
-                if any(_program_of(word) == wanted[1] for words in later for word in words[:3]):
+                later = (word for words, _ in line[at + 1 : at + 1 + MOST_CARRIED] for word in words[:3])
+                if any(_program_of(word) == wanted[1] for word in later):
                     found.add(rule)
             elif rule not in found and _has_words(wanted, rest):
                 found.add(rule)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memoryvault.bench.actions import lookup_of, measure_calls
@@ -30,6 +32,20 @@ def test_of_ten_calls_that_a_rule_speaks_of_eight_get_it_and_of_ten_others_at_mo
 )
 def test_a_line_is_cut_into_its_commands(line: str, words: list[list[str]]) -> None:
     assert [found for found, _ in split_commands(line)] == words
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["ssh " + "git " * 20_000, "sudo " * 20_000, "git push;" * 20_000, "docker exec sudo " * 10_000, "cd a;" * 20_000],
+)
+def test_a_long_line_costs_no_more_than_its_length(command: str) -> None:
+    lookup = lookup_of([Triggers(commands=("git pull", "curl | sh"), paths=("a/b",))])
+    begun = time.process_time()
+    match_call(lookup, "Bash", {"command": command[: len(command) // 4]})
+    short = time.process_time() - begun
+    begun = time.process_time()
+    match_call(lookup, "Bash", {"command": command})
+    assert time.process_time() - begun < 9 * short + 0.05
 
 
 def test_the_targets_of_redirections_are_known() -> None:
