@@ -236,6 +236,7 @@ def _commands_within(
         at += 1
     # Which word begins the command depends on options of many programs: so any that names a program of a rule.
     begin = at + bool(starts)
+    words = words[: begin + MOST_CARRIED * 10]
     for start in range(begin, min(len(words), begin + MOST_CARRIED)):
         name = _program_of(words[start]).partition("@")[0]
         rest = words[start + 1 :]
