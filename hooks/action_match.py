@@ -65,6 +65,8 @@ _RUNS_TEXT = frozenset(
 )
 _GIT_READING = frozenset(("log", "diff", "show", "blame", "status", "grep", "ls-files"))
 _SHELL_WORDS = frozenset(("{", "}", "!", "if", "then", "elif", "else", "while", "until", "do", "time"))
+_SPECIAL = frozenset(" \t\n'\"\\;|&()`$<>")
+"""Characters that mean something to a shell within a word."""
 _BRANCH = "branch "
 _ENVIRONMENTS = {
     name: environment
@@ -463,7 +465,10 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
                     at += 1
                 redirected = False
         else:
-            word, has_word = word + c, True
+            begin = at - 1
+            while at < length and line[at] not in _SPECIAL:
+                at += 1
+            word, has_word = word + line[begin:at], True
     end_word()
     if words or targets:
         yield words, targets

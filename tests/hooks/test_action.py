@@ -196,8 +196,8 @@ def test_a_guard_holds_while_the_vault_is_away(box: Sandbox) -> None:
 
 def test_a_long_command_is_read_to_its_end(box: Sandbox) -> None:
     guard(box, "deny")
-    for text in ("cat > notes.txt <<'EOF'\n{}\nEOF\ngit push", "echo '{}' > notes.txt; git push"):
-        assert call(box, arguments={"command": text.format("some words\n" * 40_000)})["permissionDecision"] == "deny"
+    for text in ("cat > notes.txt <<'EOF'\n{}\nEOF\ngit push", "echo '{}' > notes.txt; git push", "echo {}; git push"):
+        assert call(box, arguments={"command": text.format("some/words" * 40_000)})["permissionDecision"] == "deny"
 
 
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])

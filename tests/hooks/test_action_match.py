@@ -36,7 +36,14 @@ def test_a_line_is_cut_into_its_commands(line: str, words: list[list[str]]) -> N
 
 @pytest.mark.parametrize(
     "command",
-    ["ssh " + "git " * 20_000, "sudo " * 20_000, "git push;" * 20_000, "docker exec sudo " * 10_000, "cd a;" * 20_000],
+    [
+        "ssh " + "git " * 20_000,
+        "sudo " * 20_000,
+        "git push;" * 20_000,
+        "docker exec sudo " * 10_000,
+        "cd a;" * 20_000,
+        "a" * 400_000,
+    ],
 )
 def test_a_long_line_costs_no_more_than_its_length(command: str) -> None:
     lookup = lookup_of([Triggers(commands=("git pull", "git x -a", "curl | sh"), paths=("a/b",))] * 9)
