@@ -8,6 +8,8 @@ A rule that a person has marked as a guard makes the hook refuse the call once, 
 
 from __future__ import annotations
 
+import os
+
 from ..runtime.layout import ACTIONS, FAILURES
 from .action_match import match_call
 from .payload import format_context, parse_object, quote
@@ -63,7 +65,8 @@ def answer_call(
     numbers = match_call({**(lookup or {}), "top": top_of(call.cwd)}, tool, arguments)
     project = project_of(call.cwd)
     found = [rule for number in numbers if (rule := parse_object(lines[number + 1])) is not None]
-    rules = [rule for rule in found if rule["project"] in ("", project)]
+    here = [rule for rule in found if rule["project"] in ("", project)]
+    rules = [rule for one in here if (rule := as_of_now(one, "text", settings["vault"])) is not None]
     told = read_told(settings["markers"], call.session)
     for guard in STRONGEST if wanted != "told" else ():
         chosen = [rule for rule in rules if rule["guard"] == guard and (guard != "remind" or _key(rule) not in told)]
@@ -71,12 +74,35 @@ def answer_call(
             if guard == "remind":
                 add_told(settings["markers"], call.session, [_key(rule) for rule in chosen[:MOST_RULES]])
             return _refusal(guard, chosen[:MOST_RULES])
-    new = [rule for rule in rules if rule["guard"] == "" and _key(rule) not in told][:MOST_RULES]
+    new = [rule for rule in rules if rule["guard"] == "" and _key(rule, call.agent) not in told][:MOST_RULES]
     if not new or wanted == "guards":
         return None
-    add_told(settings["markers"], call.session, [_key(rule) for rule in new])
+    add_told(settings["markers"], call.session, [_key(rule, call.agent) for rule in new])
     text = "\n".join(["The user's rules on this:", *(f"- {_said_on(rule)}{rule['text']}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
+
+
+def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any] | None:
+    """Return a compiled rule or cure with the guard that its note has now; None if the note is out of use or says its
+    `field` no longer: the worker compiles a change only some seconds later."""
+    path = compiled["path"]
+    try:
+        state = os.stat(f"{vault}/{path}")
+        if [state.st_mtime_ns, state.st_size] == compiled.get("stamp"):
+            return compiled
+    except OSError:
+        if not os.path.isdir(vault):  # On a disk that is not here.
+            return compiled
+    from ..vault.wording import CUT
+    from .entryfile import read_entry_file
+
+    entry = read_entry_file(vault, path)
+    if entry is None or not (entry.is_in_use or entry.status in ("inbox", "resolved")):
+        return None
+    said = " ".join(entry.body.split())
+    if compiled[field].removesuffix(CUT) not in said:
+        return None
+    return {**compiled, "guard": entry.guard if entry.guard in STRONGEST else ""}
 
 
 def _refusal(guard: str, rules: list[dict[str, Any]]) -> ActionAnswer:
@@ -112,19 +138,22 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     keys = failure_keys(error[-MOST_ERROR_CHARACTERS:], command if isinstance(command, str) else "")
     project = project_of(call.cwd)
     told = read_told(settings["markers"], call.session)
+    end = f"\t{call.agent}" if call.agent else ""
     chosen: dict[str, str] = {}
     for key in keys:
         for number in known.get(key, ()):
             cure = parse_object(lines[number + 1]) or {}
             path = cure.get("path", "")
-            if cure.get("project") in ("", project) and f"\t{path}" not in told and path not in chosen:
-                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}: {cure['title']}. What helped: {cure['helped']}"
+            is_new = cure.get("project") in ("", project) and f"\t{path}{end}" not in told and path not in chosen
+            if is_new and as_of_now(cure, "helped", settings["vault"]) is not None:
+                title = f": {cure['title']}" if cure["title"] else ""
+                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}{title}. What helped: {cure['helped']}"
         if chosen:  # A surer rung leaves the others out.
             break
     if not chosen:
         return None
     paths = list(chosen)[:MOST_REMEDIES]
-    add_told(settings["markers"], call.session, [f"\t{path}" for path in paths])
+    add_told(settings["markers"], call.session, [f"\t{path}{end}" for path in paths])
     return ActionAnswer(format_context(call.event, "\n".join(chosen[path] for path in paths)), "", paths)
 
 
@@ -143,5 +172,6 @@ def _said_on(rule: Mapping[str, Any]) -> str:
     return f"(said on {rule['said']}) " if rule["said"] else ""
 
 
-def _key(rule: Mapping[str, Any]) -> str:
-    return f"{rule['guard']}\t{rule['path']}"
+def _key(rule: Mapping[str, Any], agent: str = "") -> str:
+    """The line of the session's list. Text reaches the sub-agent alone that was given it."""
+    return f"{rule['guard']}\t{rule['path']}" + (f"\t{agent}" if agent else "")

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-MOST_COMMAND_CHARACTERS = 20_000
+MOST_COMMAND_CHARACTERS = 500_000
 MOST_TEXT_CHARACTERS = 60_000
 """Most characters of a file's new text that are searched."""
+MOST_CARRIED = 40
+"""Most words among which a command that another one carries may begin, and most of such commands in one another."""
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
@@ -41,10 +43,10 @@ _SERVICES = frozenset(("systemctl", "service", "rc-service", "supervisorctl", "l
 _LOOKS_ONLY = frozenset(("status", "show", "cat", "is-active", "is-enabled", "list", "list-units", "logs"))
 _INSTALLERS = frozenset(
     """
-    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet brew apt apt-get dnf
-    yum pacman apk
+    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
+"""Package managers of projects."""
 _INSTALLS = frozenset(("install", "i", "add", "get", "require"))
 _MESSAGES = frozenset(("-m", "-am", "--message", "--title", "--body", "-b"))
 """Flags of git and its hosts' programs that take a text."""
@@ -63,6 +65,19 @@ _RUNS_TEXT = frozenset(
 )
 _GIT_READING = frozenset(("log", "diff", "show", "blame", "status", "grep", "ls-files"))
 _SHELL_WORDS = frozenset(("{", "}", "!", "if", "then", "elif", "else", "while", "until", "do", "time"))
+_SPECIAL = frozenset(" \t\n'\"\\;|&()`$<>")
+"""Characters that mean something to a shell within a word."""
+_BRANCH = "branch "
+_ENVIRONMENTS = {
+    name: environment
+    for environment, names in (
+        ("production", "prod production prd live"),
+        ("staging", "staging stage stg preprod"),
+        ("development", "dev development local localhost sandbox"),
+    )
+    for name in names.split()
+}
+_JOINTS = dict.fromkeys(map(ord, "._-"), " ")
 _BREAKS = dict.fromkeys(map(ord, "\n\t\r()[]{}<>,;:'\"`=+*/\\|&!?#%^~"), " ")
 
 
@@ -84,7 +99,41 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
         text = arguments.get(key)
         if isinstance(text, str) and index["w"]:
             _match_words(index["w"], text[:MOST_TEXT_CHARACTERS].lower().translate(_BREAKS).split(" "), found)
-    return sorted(found)
+    places = index.get("o", {})
+    return sorted(
+        rule
+        for rule in found
+        if str(rule) not in places or type(command) is not str or not _names_others(command, places[str(rule)])
+    )
+
+
+def _names_others(line: str, places: Sequence[str]) -> bool:
+    """Whether a command line names other branches or environments, and none of these."""
+    commands = [words for words, _ in split_commands(line[:MOST_COMMAND_CHARACTERS])]
+    branches = [place[len(_BRANCH) :] for place in places if place.startswith(_BRANCH)]
+    if branches:
+        pushes = [words[words.index("push") + 1 :] for words in commands if "push" in words]
+        return bool(pushes) and all(_pushes_to_others(words, branches) for words in pushes)
+    named = {
+        _ENVIRONMENTS[token]
+        for words in commands
+        for word in words
+        if word[:1] not in ("/", "~")
+        for token in word.lower().translate(_BREAKS).translate(_JOINTS).split()
+        if token in _ENVIRONMENTS
+    }
+    return bool(named) and named.isdisjoint(places)
+
+
+def _pushes_to_others(arguments: Sequence[str], branches: Sequence[str]) -> bool:
+    specs = [word for word in arguments if word[:1] != "-"][1:]
+    targets = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in specs]
+    return (
+        bool(targets)
+        and "--all" not in arguments
+        and "--mirror" not in arguments
+        and not any(target in ("", "HEAD", "@", *branches) or "$" in target or "*" in target for target in targets)
+    )
 
 
 def _match_command(index: Mapping[str, Any], command: str, found: set[int], depth: int) -> None:
@@ -99,7 +148,6 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
     for at, (words, targets) in enumerate(simple):
         for target in targets:
             _match_path(index, _below(folder, target), found, reads=False)
-        later = [other for other, _ in simple[at + 1 :]]
         for carried in _carried_commands(index, words):
             program, rest = _program_of(carried[0]), carried[1:]
             if depth and len(carried) == 1 and " " in carried[0]:
@@ -109,7 +157,7 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
                 flags = [word[:1] == "-" and word[:2] != "--" and word[-1:] == "c" for word in rest]
                 if True in flags and (text := rest[flags.index(True) + 1 :]):
                     _match_command(index, text[0], found, depth - 1)
-            _match_program(index["c"], program, rest, found, later)
+            _match_program(index["c"], program, rest, found, simple, at)
             if program in _SERVICES and _LOOKS_ONLY.isdisjoint(rest):
                 _match_names(index["c"], (word.removesuffix(".service") for word in rest), found)
             if program in _INSTALLERS and not _INSTALLS.isdisjoint(rest[:3]):
@@ -117,7 +165,7 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
             if program not in _BEFORE_PROGRAM:
                 _match_arguments(index, carried, program, folder, found)
         if words[:1] == ["cd"] and len(words) > 1:
-            folder = _below(folder, words[1])
+            folder = _below(folder, words[1])[-1000:]
 
 
 def _below(folder: str, path: str) -> str:
@@ -160,11 +208,12 @@ def _program_of(word: str) -> str:
     return word.rsplit("/", 1)[-1].lower().removesuffix(".exe")
 
 
-def _carried_commands(index: Mapping[str, Any], words: list[str]) -> Iterator[list[str]]:
+def _carried_commands(index: Mapping[str, Any], words: list[str], most: int = MOST_CARRIED) -> Iterator[list[str]]:
     """Yield a command without assignments before it, and the commands that it runs in its turn (`sudo`, `ssh`,
     `docker exec`), each as its words. One word with spaces is a command line."""
     words = _from_program(words)
-    while words:
+    while words and most > 0:
+        most -= 1
         program = _program_of(words[0])
         if program in _BEFORE_PROGRAM and len(words) > 1:
             inner = _from_program(_after_flags(words[1:], _VALUE_FLAGS.get(program, "")))
@@ -177,26 +226,30 @@ def _carried_commands(index: Mapping[str, Any], words: list[str]) -> Iterator[li
             continue
         starts = _CARRIERS.get(program)
         if starts is not None:
-            yield from _commands_within(index, words, starts)
+            yield from _commands_within(index, words, starts, most)
         return
 
 
-def _commands_within(index: Mapping[str, Any], words: list[str], starts: frozenset[str]) -> Iterator[list[str]]:
+def _commands_within(
+    index: Mapping[str, Any], words: list[str], starts: frozenset[str], most: int
+) -> Iterator[list[str]]:
     at = 1
     while starts and at < len(words) and words[at] not in starts:
         at += 1
     # Which word begins the command depends on options of many programs: so any that names a program of a rule.
-    for start in range(at + bool(starts), len(words)):
+    begin = at + bool(starts)
+    words = words[: begin + MOST_CARRIED * 10]
+    for start in range(begin, min(len(words), begin + MOST_CARRIED)):
         name = _program_of(words[start]).partition("@")[0]
         rest = words[start + 1 :]
         if " " in words[start]:
             yield [words[start]]
         elif name in _BEFORE_PROGRAM:
-            yield from _carried_commands(index, words[start:])
+            yield from _carried_commands(index, words[start:], most)
             return
         elif name in _INTERPRETERS and "run" in starts and "exec" not in starts:
             if rest[:1] == ["-m"]:
-                yield from _carried_commands(index, rest[1:])
+                yield from _carried_commands(index, rest[1:], most)
             return
         elif name in index["c"] or name in _SHELLS or name in _SERVICES:
             yield [name, *rest]
@@ -216,13 +269,19 @@ def _match_names(commands: Mapping[str, Any], names: Iterable[str], found: set[i
 
 
 def _match_program(
-    commands: Mapping[str, Any], program: str, rest: Sequence[str], found: set[int], later: Sequence[Sequence[str]]
+    commands: Mapping[str, Any],
+    program: str,
+    rest: Sequence[str],
+    found: set[int],
+    line: Sequence[tuple[Sequence[str], Sequence[str]]],
+    at: int,
 ) -> None:
-    """Add the rules on a program with these arguments. `later`: the commands after it on the line."""
+    """Add the rules on a program with these arguments, which is number `at` on the line."""
     for name in {program, program.rstrip("0123456789.-")}:
         for rule, wanted in commands.get(name, ()):
             if wanted[:1] == ["|"]:
-                if any(_program_of(word) == wanted[1] for words in later for word in words[:3]):
+                later = (word for words, _ in line[at + 1 : at + 1 + MOST_CARRIED] for word in words[:3])
+                if any(_program_of(word) == wanted[1] for word in later):
                     found.add(rule)
             elif rule not in found and _has_words(wanted, rest):
                 found.add(rule)
@@ -295,8 +354,9 @@ def _match_path(index: Mapping[str, Any], path: str, found: set[int], *, reads: 
     if is_file or "." in name:
         for rule in index["e"].get(name.rpartition(".")[2], ()):
             add(rule)
-        for pattern, rule in index["g"]:
-            if matches(name, pattern):
+        folders = f"/{'/'.join(segments[:-1])}/"
+        for pattern, rule, before in index["g"]:
+            if matches(name, pattern) and (not before or f"/{before}/" in folders):
                 add(rule)
 
 
@@ -355,7 +415,12 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
                 word += line[at]
                 at += 1
             else:
-                word += c
+                end = line.find(quote, at)
+                if quote == '"':
+                    escape = line.find("\\", at)
+                    end = escape if 0 <= escape < end or end < 0 else end
+                end = length if end < 0 else end
+                word, at = word + c + line[at:end], end
         elif c in "'\"":
             quote, has_word = c, True
         elif c == "\\" and at < length:
@@ -400,7 +465,10 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
                     at += 1
                 redirected = False
         else:
-            word, has_word = word + c, True
+            begin = at - 1
+            while at < length and line[at] not in _SPECIAL:
+                at += 1
+            word, has_word = word + line[begin:at], True
     end_word()
     if words or targets:
         yield words, targets

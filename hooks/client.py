@@ -60,6 +60,8 @@ START_DEADLINE_SECONDS = 0.19
 QUIET_LEVELS = ("warning", "error")
 HOSTS = ("claude", "codex", "copilot", "antigravity", "opencode", "gemini")
 """Each has an adapter: a module of this package with its name."""
+UNWATCHED = ("codex", "copilot", "antigravity")
+"""Hosts whose answers to a tool call are not known."""
 LATE_OPENED = ("antigravity", "gemini")
 """Hosts whose prompt hook also gives the opening of the session, if no hook has given it before."""
 
@@ -181,6 +183,9 @@ def run(hook: Hook) -> str:
         report(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
         return "no payload"
     if call.event in ACTIONS:
+        if call.host in UNWATCHED:
+            report(f"memoryvault: tool calls of {call.host} are not watched")
+            return ""
         return _act(hook, call, settings, payload)
     is_prompt = call.event != ""
     if call.host in LATE_OPENED and event == "UserPromptSubmit" and not _is_opened(call, settings):

@@ -39,6 +39,7 @@ class EntryFile:
         self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))
         occurrences = fields.get("occurrences", "")
         self.occurrences = int(occurrences) if occurrences.isdecimal() and len(occurrences) < 10 else 1
+        self.guard = fields.get("guard", "").lower()
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "") or fields.get("date", "")
         self.updated = fields.get("updated", "")

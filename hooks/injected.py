@@ -1,7 +1,7 @@
 """Lists of what a session was given, in the markers folder, so that nothing is given twice.
 
 `injected-<session>` has the vault-relative paths of the entries that it was shown; `told-<session>` the rules and
-remedies at tool calls, each as guard, tab, path of the entry.
+remedies at tool calls, each as guard, tab, path of the entry, and a tab and the sub-agent's id if it was given to one.
 """
 
 from __future__ import annotations

@@ -27,15 +27,24 @@ from ..runtime.settings import Settings
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
 from ..vault.evidence import strip_evidence
-from ..vault.failure import EXACT, RESOLUTION_HEADING, failure_keys, message_key, read_cure, read_failure
+from ..vault.failure import (
+    EXACT,
+    RESOLUTION_HEADING,
+    failure_keys,
+    message_key,
+    quoted_messages,
+    read_cure,
+    read_failure,
+)
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 2
+FORMAT = 3
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
-CURES = ("fix", INCIDENT)
+FIX = "fix"
+CURES = (FIX, INCIDENT)
 RESOLVED = "resolved"
 CACHE = "actions-cache.json"
 _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
@@ -78,11 +87,14 @@ def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
     patterns: list[Any] = []
     words: dict[str, list[int]] = {}
     reads: list[int] = []
+    places: dict[int, tuple[str, ...]] = {}
     lines = []
     for number, (rule, triggers) in enumerate(rules):
         lines.append(json.dumps(rule, ensure_ascii=True))
         if triggers.reads:
             reads.append(number)
+        if triggers.places:
+            places[number] = triggers.places
         for command in triggers.commands:
             program, *rest = command.split()
             commands.setdefault(program, []).append([number, rest])
@@ -90,7 +102,7 @@ def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
             _add_path(path, number, names, extensions, patterns)
         for word in triggers.words:
             words.setdefault(word.lower(), []).append(number)
-    lookup = {"c": commands, "n": names, "e": extensions, "g": patterns, "w": words, "r": reads}
+    lookup = {"c": commands, "n": names, "e": extensions, "g": patterns, "w": words, "r": reads, "o": places}
     return ("\n".join([json.dumps(lookup, ensure_ascii=True, separators=(",", ":")), *lines]) + "\n").encode("ascii")
 
 
@@ -104,10 +116,10 @@ def _add_path(
     name, before = segments[-1], "/".join(segments[:-1])
     if "*" not in name:
         names.setdefault(name, []).append([number, "" if "*" in before else before, is_folder])
-    elif name.startswith("*.") and "*" not in name[2:] and "." not in name[2:]:
+    elif not before and name.startswith("*.") and "*" not in name[2:] and "." not in name[2:]:
         extensions.setdefault(name[2:], []).append(number)
     else:
-        patterns.append([name, number])
+        patterns.append([name, number, "" if "*" in before else before])
 
 
 def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
@@ -119,7 +131,7 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
         command, symptom, helped = said
-        title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command)]
+        title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command, parts=False)]
     elif entry.kind == INCIDENT and entry.special != INBOX:
         report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
         fenced = _FENCED.search(report)
@@ -127,16 +139,21 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
             return None
         failure = read_failure(fenced[2])
         title, helped = failure.message, resolution.strip()
-        keys = [f"{EXACT}{(entry.fingerprint or failure.fingerprint)[:16]}", message_key(failure.message)]
+        exact = (entry.fingerprint or failure.fingerprint, failure.fingerprint)  # The first is of what was scrubbed.
+        keys = [*(f"{EXACT}{one[:16]}" for one in exact), message_key(failure.message)]
+    elif entry.kind == FIX and entry.special != INBOX:  # In the user's own words.
+        title, helped = "", statement_of(entry.body)
+        keys = [message_key(quoted) for quoted in quoted_messages(helped)]
     else:
         return None
-    if not helped:
+    if not helped or not any(keys):
         return None
     cure = {"path": entry.path, "title": cut(title, RULE_CHARACTERS), "helped": cut(helped, RULE_CHARACTERS)}
-    return {**cure, "project": project}, [key for key in dict.fromkeys(keys) if key]
+    day = (entry.surfaced_at or entry.updated or entry.created or "")[:10]
+    return {**cure, "project": project, "day": day}, [key for key in dict.fromkeys(keys) if key]
 
 
-def compile_failures(cures: Iterable[tuple[Mapping[str, str], Iterable[str]]]) -> bytes:
+def compile_failures(cures: Iterable[tuple[Mapping[str, Any], Iterable[str]]]) -> bytes:
     """Return the file's content: the lookup table by key in the first line, then the cures in order."""
     lookup: dict[str, list[int]] = {}
     lines = []
@@ -160,8 +177,11 @@ def write_action_index(settings: Settings, store: VaultStore) -> None:
     for entry in store.readable([path for path in stamps if path not in kept]):
         kept[entry.path] = {"stamp": [*stamps[entry.path]], **_compiled(entry)}
     rows = [kept[path] for path in sorted(kept)]
-    rules = compile_index((row["rule"], Triggers(**row["triggers"])) for row in rows if "rule" in row)
-    cures = compile_failures((row["cure"], row["keys"]) for row in rows if "cure" in row)
+    rules = compile_index(
+        ({**row["rule"], "stamp": row["stamp"]}, Triggers(**row["triggers"])) for row in rows if "rule" in row
+    )
+    newest_first = sorted((row for row in rows if "cure" in row), key=lambda row: str(row["cure"]["day"]), reverse=True)
+    cures = compile_failures(({**row["cure"], "stamp": row["stamp"]}, row["keys"]) for row in newest_first)
     if kept != known:
         replace_file(folder / CACHE, json.dumps({"version": _version(), "notes": kept}).encode(), mode=FILE_MODE)
     for name, content in ((ACTIONS, rules), (FAILURES, cures)):

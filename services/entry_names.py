@@ -11,7 +11,7 @@ from ..pipelines.review import former_path
 from ..runtime.errors import EntryInvalid, EntryNotFound, UsageError
 from ..runtime.layout import ARCHIVE
 from ..runtime.normal_form import composed
-from ..vault.entry import Entry
+from ..vault.entry import ACTIVE, Entry
 from ..vault.frontmatter import require_sound
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
@@ -43,7 +43,7 @@ def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> En
         store.read(named[0])  # Raises why it cannot be read.
     found = found or _of_title(name, store.readable()) or [*store.readable(_of_superseded(store, name))]
     living = [entry for entry in found if is_living(entry)] if living_first else []
-    return _only(store, name, living or found)
+    return _only(store, name, _in_force(living) or found)
 
 
 def resolve_entry(store: VaultStore, name: str) -> str:
@@ -59,7 +59,12 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     if not found and len(named) == 1:
         require_living(store, named[0])  # Raises why it is not active.
     found = found or _of_title(name, filter(is_living, store.readable()))
-    return _only(store, name, found).path
+    return _only(store, name, _in_force(found)).path
+
+
+def _in_force(found: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries that are active, if any is: a proposal to replace one often has its name."""
+    return [entry for entry in found if entry.effective_status == ACTIVE] or found
 
 
 def is_living(entry: Entry) -> bool:

@@ -19,7 +19,7 @@ MOST_MESSAGE_LINES = 6
 MOST_LINE_CHARACTERS = 400
 """Most characters of a line that are read, which bounds the cost of the patterns below."""
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][\w]")
 _PYTHON_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line \d+(?:, in (?P<function>.+))?')
 _OTHER_FRAME = re.compile(
     r"\s*(?:at (?:async )?(?P<js>[\w.$<>\[\] ]+?)?\s*\(?(?P<js_file>[\w./@\\:-]+?):\d+(?::\d+)?\)?"  # JavaScript, JVM
@@ -33,16 +33,47 @@ _ERROR = re.compile(
     r"|^(?:E\s+|error|fatal|panic)\b",
     re.I,
 )
+_RAISED = re.compile(r"^(?:E\s+)?(?:[\w$]+\.)*\w*[a-z](?:Error|Exception)\b\s*(?::|$)")
+_SAYS_ERROR = re.compile(r"\b(?:error|fatal|panic|exception|cannot|could not|denied|not found)\b|^E\s|ERR!", re.I)
+_NAMES = re.compile(r"[`'\"‘“(/_]|\w[.:]\w|\d|[a-z][A-Z]")
+"""Something of this failure: a quotation, a path, a number, an identifier."""
+_CLOSING = re.compile(
+    r"exit(?:ed)?(?: with)?(?: non-?zero)?(?: exit)? (?:code|status)|non-?zero exit|did not complete successfully"
+    r"|\bError \d+$|\b\d+ previous errors?\b|\blifecycle\b|complete log of this run|\bcommand failed\b(?!: )"
+    r"|^\W*(?:[\w ]{1,20}: )?\d+ (?:failed|passed|errors?|problems?)\b|^compilation terminated"
+    r"|^(?:error: )?(?:aborting|could not compile)\b"
+    r"|^FAILED\b.{0,20}$|^found \d+ errors?\b|^BUILD FAILED",
+    re.I,
+)
+"""Lines that only say that something failed, at the end of the output of many programs."""
 _SUBSTITUTES = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (
+        re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]* {1,2}\d{1,2}\b(?: <time>)?"),
+        "<time>",
+    ),
     (re.compile(r"\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b", re.I), "<id>"),
     (re.compile(r"\b0x[\da-f]+\b", re.I), "<address>"),
     (re.compile(r"\b(?=[\da-f]*\d)(?=[\da-f]*[a-f])[\da-f]{7,64}\b", re.I), "<id>"),
     (re.compile(r"\[REDACTED-[A-Z-]+\]"), "<private>"),
+    # A home folder itself, and a name that a program made up.
+    (re.compile(r"(?:[A-Za-z]:)?[\\/]{1,2}(?:home|Users)[\\/]{1,2}[\w.@+-]+"), "~"),
+    (
+        re.compile(
+            r"(?:[\\/][\w.@+~<>-]+)*[\\/](?:tmp|T)[\\/](?=[\w-]*(?:\d|[a-z][A-Z]))[\w-]+(?=\.\w+\b|[\s'\":),]|$)"
+        ),
+        "<temporary>",
+    ),
     (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~<>-]+)*[\\/]tmp[\w.-]*(?:[\\/][\w.@+~<>-]+)*[\\/](?=[\w.@+-])"), ""),
-    (re.compile(r"(?:(?<=\s)|(?<=[\"'(=])|^)(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][\w.@+~<>-]+)*[\\/](?=[\w.@+-])"), ""),
-    (re.compile(r"(?<![A-Za-z])\d+(?:\.\d+)*"), "<n>"),
+    (
+        re.compile(
+            r"(?:(?<=\s)|(?<=[\"'`(=])|^)(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/]{1,2}[\w.@+~<>-]+)*[\\/]{1,2}(?=[\w.@+-])"
+        ),
+        "",
+    ),
+    # A number that names an error stays: TS2304, errno 13, status 404.
+    (re.compile(r"(?<![A-Za-z\d])(?<!errno )(?<!status )(?<!code )(?<!HTTP )(?<!error: )\d+(?:\.\d+)*", re.I), "<n>"),
 )
 
 
@@ -80,12 +111,31 @@ def read_failure(text: str) -> Failure:
         elif line.strip() and not line.strip().startswith("Traceback (most recent call last)"):
             after_frame = False
             messages.append(" ".join(line.split()))
+    messages = [message for message in messages if not _CLOSING.search(message)] or messages
     errors = [message for message in messages if _ERROR.match(message)]
-    message = (errors or messages or [""])[-1]
+    message = _message_of(messages)
     chosen = errors[-MOST_MESSAGE_LINES:] or messages[:MOST_MESSAGE_LINES]
     return Failure(
         message, "\n".join([*(plain(line) for line in chosen), *(plain(frame) for frame in frames[-MOST_FRAMES:])])
     )
+
+
+def _message_of(lines: list[str]) -> str:
+    """Return the line that says what failed: the last exception, else the first error, or place in a file; of other
+    lines the last that names something."""
+    raised = [line for line in lines if _RAISED.match(line)]
+    if raised:
+        return raised[-1]
+    errors = [line for line in lines if _SAYS_ERROR.search(line)]
+    for found in ([*filter(_NAMES.search, errors)], [*filter(PLACE.search, lines)], errors):
+        if found:
+            return found[0]
+    return ([*filter(_NAMES.search, lines)] or lines or [""])[-1]
+
+
+def is_raised(line: str) -> bool:
+    """Whether a line of output names an exception, before or without its message."""
+    return _RAISED.match(line) is not None
 
 
 def plain(line: str) -> str:
@@ -106,27 +156,58 @@ EXACT, MESSAGE, KIND = "x", "n", "c"
 MOST_KEY_LINES = 60
 """Number of last lines of a failure's output that are looked up."""
 LEAST_WORDS = 3
-"""Fewest characters of a line that identifies a failure by itself."""
+"""Fewest words of a line that identifies a failure by itself."""
 _EXIT = re.compile(r"\A(?:Error: )?Exit code \d+\n")
-_CLASS = re.compile(r"(?:^|[\s:])((?:\w+\.)*\w*(?:Error|Exception)|E[A-Z]{4,})\b")
+_CLASS = re.compile(r"(?:^|[\s:])((?:\w+\.)*\w+(?:Error|Exception)|E(?!RROR\b)[A-Z]{4,})\b")
+_QUOTED = re.compile(r"[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
+_PASSAGE = re.compile(r"`[^`]+`|\"[^\"]+\"|“[^”]+”")
+_ANY_CLASS = frozenset(
+    """
+    AssertionError AttributeError CalledProcessError IOError IndexError KeyError NameError OSError ReferenceError
+    RuntimeError SyntaxError TypeError ValueError
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+"""Kinds of errors that may be about anything."""
+_PREFIX = re.compile(
+    r"^(?:\[[^\]]*\] ?)?(?:(?:\w+\.)*\w*(?:Error|Exception|error|fatal|panic)\b(?: error)?|npm ERR!|E {1,3}):?\s+"
+)
 
 
-def failure_keys(report: str, command: str = "") -> list[str]:
-    """Return the keys by which this failure is looked up, the surest first: the whole, each line long enough, and the
-    kind of error of this program."""
+def failure_keys(report: str, command: str = "", *, parts: bool = True) -> list[str]:
+    """Return the keys by which this failure is looked up, the surest first: the whole, each line that says enough, and
+    this kind of error about the same thing from the same command.
+
+    `parts`: of a line also its message alone, as a person may have noted it.
+    """
     failure = read_failure(_EXIT.sub("", report))
     lines = [line for line in _EXIT.sub("", report).splitlines()[-MOST_KEY_LINES:] if line.strip()]
     keys = [EXACT + failure.fingerprint[:16]]
-    keys += [key for line in reversed(lines) if (key := message_key(line))]
-    kind = next((match[1] for line in reversed(lines) if (match := _CLASS.search(line[:MOST_LINE_CHARACTERS]))), "")
-    if kind and command.split():
-        keys.append(f"{KIND}{_base(command.split()[0])} {kind.rsplit('.', 1)[-1]}")
+    for line in reversed(lines):
+        forms = (line, _without_kind(line), line.rpartition(": ")[2]) if parts else (line,)
+        keys += [key for form in forms if (key := message_key(form))]
+    of_kind = next((line for line in reversed(lines) if _CLASS.search(line[:MOST_LINE_CHARACTERS])), "")
+    match = _CLASS.search(of_kind[:MOST_LINE_CHARACTERS])
+    kind = match[1].rsplit(".", 1)[-1] if match else ""
+    if kind and kind not in _ANY_CLASS and command.strip():
+        about = _QUOTED.search(plain(of_kind[:MOST_LINE_CHARACTERS]))
+        keys.append(f"{KIND}{plain(command)[:MOST_LINE_CHARACTERS]} {kind} {about[1] if about else ''}".rstrip())
     return list(dict.fromkeys(keys))
+
+
+def _without_kind(line: str) -> str:
+    return _PREFIX.sub("", _ANSI.sub("", line[:MOST_LINE_CHARACTERS]).strip())
+
+
+def quoted_messages(text: str) -> list[str]:
+    """Return what a note quotes that may be an error's message."""
+    return [quoted for match in _PASSAGE.finditer(text) if len((quoted := match[0][1:-1]).split()) >= LEAST_WORDS]
 
 
 def message_key(line: str) -> str:
     """Return the key of one line of a failure; '' for one that says too little."""
     clean = plain(_ANSI.sub("", line[:MOST_LINE_CHARACTERS]))
+    if _CLOSING.search(clean) or _CLOSING.search(line[:MOST_LINE_CHARACTERS]):
+        return ""
     return MESSAGE + fingerprint(clean)[:16] if len(clean.split()) >= LEAST_WORDS else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from ...vault.failure import PLACE
+from ...vault.failure import PLACE, is_raised, read_failure
 from ...vault.turn import Turn
 from .context import EDITS, ToolStep
 from .sentences import Sentence, sentences
@@ -23,14 +23,9 @@ _CURE = re.compile(
 )
 _NEXT = re.compile(r"^(?:let me|now|i'll|i will|next|should i|let's)\b|[?:]$", re.IGNORECASE)
 """What comes next: a step, a question, a list."""
-_CLASS = re.compile(r"(?:^|[\s:])(?:(?:\w+\.)*\w+(?:Error|Exception)|E(?!RROR\b)[A-Z]{4,})\b")
-_ERROR = re.compile(r"\b(?:error|fatal|panic)\b", re.IGNORECASE)
-_BEGINNING = re.compile(r"\A")
 _STATE = re.compile(r"\[[^]]*\]")
 LEAST_WORDS = 3
-"""Fewest words of a line without place and error that tells what failed; "task failed" and "5 issues" do not."""
-LAST_LINES = 3
-"""How many of the last lines may tell it in words alone; further up stands what the program said before it failed."""
+"""Fewest words of a line without an exception or a place that tells what failed; "task failed" does not."""
 _BLANK = re.compile(r"\*\*|^#+\s*|`{3,}")
 
 
@@ -57,18 +52,10 @@ class ProvedFix:
 
     @property
     def symptom(self) -> str:
-        """The last line of the failure's output that tells what failed; '' if none does.
-
-        One with a place in a file tells most, then one that names an error. The last line of all is often a count.
-        """
-        lines = [line.strip() for line in reversed(self.failed.error.splitlines()) if line.strip()]
-        ways = ((PLACE, 1, lines), (_CLASS, 1, lines), (_ERROR, LEAST_WORDS, lines), (_CLASS, 0, lines))
-        for pattern, least, among in (*ways, (_BEGINNING, LEAST_WORDS, lines[:LAST_LINES])):
-            for line in among:
-                found = pattern.search(line)
-                if found and _words(line[found.end() :]) >= least and not line.endswith(":"):
-                    return " ".join(line.split())[:SYMPTOM_CHARS]
-        return ""
+        """The line of the failure's output that says what failed; '' if none does."""
+        said = read_failure(self.failed.error).message
+        tells = is_raised(said) or PLACE.search(said) or _words(said) >= LEAST_WORDS
+        return said[:SYMPTOM_CHARS] if tells else ""
 
 
 def _words(text: str) -> int:

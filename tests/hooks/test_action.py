@@ -114,6 +114,20 @@ def test_ask_and_deny_hold_for_every_call_of_a_sub_agent_too(box: Sandbox, how: 
         assert "Never push to main." in answer["permissionDecisionReason"]
 
 
+def test_what_a_sub_agent_was_told_its_session_was_not(box: Sandbox) -> None:
+    compiled(box)
+    assert call(box, agent_id="a1")
+    assert call(box, agent_id="a1") == {}
+    assert call(box, agent_id="a2")
+    assert call(box)
+    assert call(box) == {}
+
+
+def test_a_guard_holds_for_a_sub_agent_too(box: Sandbox) -> None:
+    guard(box, "deny")
+    assert call(box, agent_id="a1")["permissionDecision"] == "deny"
+
+
 def test_an_unknown_mark_is_none(box: Sandbox) -> None:
     guard(box, "forbid")
     assert "additionalContext" in call(box)
@@ -138,6 +152,60 @@ def test_what_is_out_of_use_or_edited_is_told_no_more(box: Sandbox) -> None:
     compiled(box)
     assert call(box, session_id="s3") == {}
     assert "rebase" in call(box, session_id="s3", arguments={"command": "git rebase main"})["additionalContext"]
+
+
+PUSH_NOTE = "personal-private/preferences/push.md"
+
+
+@pytest.mark.parametrize("change", [("active", "dismissed"), ("to main", "to the mainframe"), ("# gone", "")])
+@pytest.mark.parametrize("how", ["", "deny"])
+def test_a_change_holds_before_the_worker_has_seen_it(box: Sandbox, how: str, change: tuple[str, str]) -> None:
+    guard(box, how)
+    file = box.vault / PUSH_NOTE
+    text = file.read_text()
+    if change[1]:
+        file.write_text(text.replace(*change))
+    else:
+        file.unlink()
+    assert call(box) == {}
+
+
+def test_a_guard_that_was_lifted_or_set_a_moment_ago_is(box: Sandbox) -> None:
+    guard(box, "deny")
+    file = box.vault / PUSH_NOTE
+    text = file.read_text()
+    file.write_text(text.replace("guard: deny\n", ""))
+    assert "additionalContext" in call(box)
+    compiled(box)
+    file.write_text(text.replace("guard: deny", "guard: ask"))
+    assert call(box)["permissionDecision"] == "ask"
+
+
+def test_a_note_that_was_only_saved_again_is_told(box: Sandbox) -> None:
+    compiled(box)
+    file = box.vault / PUSH_NOTE
+    file.write_text(file.read_text().replace("status: active", "status: active\ntags: [git]"))
+    assert call(box)
+
+
+def test_a_guard_holds_while_the_vault_is_away(box: Sandbox) -> None:
+    guard(box, "deny")
+    box.vault.rename(box.vault.with_name("away"))
+    assert call(box)["permissionDecision"] == "deny"
+
+
+def test_a_long_command_is_read_to_its_end(box: Sandbox) -> None:
+    guard(box, "deny")
+    for text in ("cat > notes.txt <<'EOF'\n{}\nEOF\ngit push", "echo '{}' > notes.txt; git push", "echo {}; git push"):
+        assert call(box, arguments={"command": text.format("some/words" * 40_000)})["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+def test_a_host_whose_tool_calls_are_not_watched_is_told_nothing(box: Sandbox, host: str) -> None:
+    guard(box, "deny")
+    shape = box.payload(hook_event_name="PreToolUse", tool_name="Bash", tool_input=PUSH)
+    done = box.run("PreToolUse", shape, "--host", host)
+    assert (done.returncode, "Never push" in done.stdout) == (0, False)
 
 
 def test_the_notes_own_triggers_take_the_place_of_its_words(sandbox: Sandbox) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memoryvault.bench.actions import lookup_of, measure_calls
@@ -30,6 +32,27 @@ def test_of_ten_calls_that_a_rule_speaks_of_eight_get_it_and_of_ten_others_at_mo
 )
 def test_a_line_is_cut_into_its_commands(line: str, words: list[list[str]]) -> None:
     assert [found for found, _ in split_commands(line)] == words
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ssh " + "git " * 20_000,
+        "sudo " * 20_000,
+        "git push;" * 20_000,
+        "docker exec sudo " * 10_000,
+        "cd a;" * 20_000,
+        "a" * 400_000,
+    ],
+)
+def test_a_long_line_costs_no_more_than_its_length(command: str) -> None:
+    lookup = lookup_of([Triggers(commands=("git pull", "git x -a", "curl | sh"), paths=("a/b",))] * 9)
+    begun = time.process_time()
+    match_call(lookup, "Bash", {"command": command[: len(command) // 4]})
+    short = time.process_time() - begun
+    begun = time.process_time()
+    match_call(lookup, "Bash", {"command": command})
+    assert time.process_time() - begun < 9 * short + 0.05
 
 
 def test_the_targets_of_redirections_are_known() -> None:
@@ -115,6 +138,10 @@ def test_a_command_is_known_by_its_words(trigger: str, command: str, found: bool
         ("src/generated", "Edit", "/p/generated/a.py", False),
         ("src/generated", "Edit", "/p/src/generated/a.py", True),
         ("*.snap", "Write", "a/b.test.js.snap", True),
+        ("config/*.toml", "Edit", "/p/config/app.toml", True),
+        ("config/*.toml", "Edit", "/p/Cargo.toml", False),
+        ("locales/**/*.po", "Edit", "/p/locales/de/x.po", True),
+        ("locales/**/*.po", "Edit", "/p/x.po", False),
         (".env", "Bash", "echo A=1 >> .env", True),
         (".env", "Bash", "ls .env", False),
         (".env", "Bash", "sudo cat .env", False),
@@ -153,12 +180,87 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Run `make lint` before every commit.", {"git commit"}, set()),
         ("Never use rm -rf outside of build/.", {"rm -rf"}, {"build/"}),
         ("Use axios and/or fetch.", {"axios"}, {"and/or"}),
+        # The name of a file is no word of the sentence.
+        ("Ask me before you change package.json.", {"package.json"}, {"npm install", "requirements*.txt"}),
+        ("Never print credentials.json.", {"credentials.json"}, {".env"}),
+        # A program that is called is no kind of file.
+        ("Don't call python directly in scripts.", {"python"}, {"*.py"}),
+        # A command has several words.
+        ("docker compose, not docker-compose.", {"docker-compose"}, {"docker compose"}),
+        ("Use git switch instead of git checkout.", {"git checkout"}, {"git switch"}),
+        ("Never run npm audit fix --force.", {"npm audit fix --force"}, {"npm audit"}),
+        ("Don't run go test ./... here.", {"go test ./..."}, {"go test"}),
+        ("Never use sudo npm.", {"sudo npm"}, {"sudo", "npm"}),
+        ("No curl | sh installs.", {"curl | sh", "curl | bash"}, {"curl", "sh", "bash"}),
+        # An option that a ban names is part of what it forbids.
+        ("Never commit with --no-verify.", {"git commit --no-verify"}, {"git commit"}),
+        ("Always commit with --signoff.", {"git commit"}, {"git commit --signoff"}),
+        # Which of two is wanted is said in many ways.
+        ("yarn only in this repo.", {"npm", "pnpm"}, {"yarn"}),
+        ("We don't use lodash, take es-toolkit or radash.", {"lodash"}, {"radash"}),
+        ("lodash is banned: pick ramda.", {"lodash"}, set()),
+        ("yarn is broken here, install with pnpm.", {"yarn"}, {"pnpm"}),
+        # What takes options is a program, known or not.
+        ("When you run nextflow always pass -resume.", {"nextflow"}, set()),
+        ("Write long answers with --dash-- marks.", set(), {"marks"}),
+        # A kind of file that is not known, and a verb whose object is named.
+        ("Never delete or edit .meta files.", {"*.meta"}, {"rm"}),
+        ("Never delete files without asking.", {"rm"}, set()),
+        # A reason is no object; a compound is another thing.
+        ("npm breaks the lockfile, use pnpm.", {"npm"}, {"Cargo.lock"}),
+        ("Open a merge request, don't push to main.", {"git push"}, {"git merge"}),
+        # Programs in a list, a place without a slash, a verb done with one program.
+        ("Use ruff, not flake8 or black.", {"flake8", "black"}, set()),
+        ("Code under third_party stays as it is.", {"third_party"}, set()),
+        ("Ask before you deploy with fly.", {"fly deploy"}, {"fly", "vercel"}),
+        ("Don't use apt upgrade.", {"apt upgrade", "apt-get upgrade"}, {"apt"}),
+        ("Never kill -9 the server.", {"kill -9", "pkill -9"}, {"kill"}),
+        ("Always pull with --rebase.", {"git pull"}, set()),
+        ("Never delete branches.", {"git branch -d", "git push --delete"}, set()),
+        # What belongs to a named tool is not every package; what is to be done before is not what is meant.
+        ("Never add webpack plugins.", {"webpack"}, {"npm install", "pip install"}),
+        ("Ask before adding npm packages.", {"npm install"}, {"pip install", "npm"}),
+        ("Don't run the whole test suite.", set(), {"tests/", "*.test.*"}),
+        ("Always run git fetch before a rebase.", {"git rebase"}, {"git fetch"}),
+        ("Run black before every commit.", {"git commit"}, {"black", "ruff"}),
+        ("Run prettier before you finish.", {"prettier"}, set()),
+        # A product, for its program.
+        ("Don't use Homebrew.", {"brew"}, set()),
+        ("Take a pg_dump before you drop a table.", {"drop table"}, {"psql"}),
     ],
 )
 def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not: set[str]) -> None:
     triggers = set(compile_triggers(rule).all)
     assert has <= triggers
     assert not has_not & triggers
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "found"),
+    [
+        ("Never push to main.", "git push origin main", True),
+        ("Never push to main.", "git push", True),
+        ("Never push to main.", "git push -u origin HEAD:main", True),
+        ("Never push to main.", "git push -u origin HEAD", True),
+        ("Never push to main.", "git push origin fix/login", False),
+        ("Never push to main.", "git push -u origin feature:feature", False),
+        ("Never push to main.", "git push --force --all", True),
+        ("Don't push directly to main or master.", "git push origin master", True),
+        ("Never push to anything but main.", "git push origin fix", True),
+        ("Only push to main.", "git push origin fix", True),
+        ("Don't touch the master branch.", "git push origin fix", False),
+        ("Don't touch the master branch.", "git push origin master", True),
+        ("Don't run kubectl delete on production.", "kubectl delete pod x -n production", True),
+        ("Don't run kubectl delete on production.", "kubectl delete pod x", True),
+        ("Don't run kubectl delete on production.", "kubectl -n staging delete pod x", False),
+        ("Only use kubectl against staging.", "kubectl -n production get pods", True),
+        ("Never connect to the production database.", "psql -h db.prod.example.com", True),
+        ("Never connect to the production database.", "psql -h localhost shop", False),
+    ],
+)
+def test_a_call_that_names_another_branch_or_place_is_not_meant(rule: str, command: str, found: bool) -> None:
+    lookup = lookup_of([compile_triggers(rule)])
+    assert bool(match_call(lookup, "Bash", {"command": command})) is found
 
 
 @pytest.mark.parametrize(

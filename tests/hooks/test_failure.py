@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines.reading.context import ToolStep
+from memoryvault.pipelines.reading.fixes import ProvedFix
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.incidents import add
 from memoryvault.services.stores import vault_store
 from memoryvault.tests.hooks.test_action import compiled
-from memoryvault.vault.failure import failure_keys, message_key, read_cure
+from memoryvault.vault.failure import failure_keys, message_key, read_cure, read_failure
 
 from .support import Sandbox
 
@@ -75,6 +77,84 @@ def test_a_cure_that_was_turned_down_or_is_another_projects_is_not_told(sandbox:
     assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build") == ""
 
 
+@pytest.mark.parametrize("change", [("status: inbox", "status: rejected"), ("npm run link", "npm ci"), ("", "")])
+def test_a_cure_that_was_turned_down_or_edited_a_moment_ago_is_not_told(
+    sandbox: Sandbox, change: tuple[str, str]
+) -> None:
+    note = sandbox.entry("personal-private/_inbox/link.md", MINED, kind="fix", status="inbox")
+    compiled(sandbox)
+    text = note.read_text()
+    if change[0]:
+        note.write_text(text.replace(*change))
+    else:
+        note.unlink()
+    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build") == ""
+    note.write_text(text + "\n")
+    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build")
+
+
+@pytest.mark.parametrize(
+    ("note", "error"),
+    [
+        (
+            "When `npm run build` says “Cannot find module '@shop/ui'”, run npm run link.",
+            "Error: Cannot find module '@shop/ui'",
+        ),
+        ('After "No space left on device" run docker system prune.', "write /a/b: No space left on device"),
+    ],
+)
+def test_a_fix_in_the_users_own_words_is_told_where_its_quoted_message_comes(
+    sandbox: Sandbox, note: str, error: str
+) -> None:
+    sandbox.entry("personal-private/fix/own.md", note, kind="fix")
+    compiled(sandbox)
+    assert fail(sandbox, f"Exit code 1\n{error}\n") == f"This message came before. What helped: {note}"
+    assert fail(sandbox, "Exit code 1\nanother thing went wrong\n", session_id="b") == ""
+
+
+def test_the_last_line_that_says_what_failed_is_the_symptom() -> None:
+    step = ToolStep(
+        "Bash", "pytest", "", failed=True, error="E   db.Error: the database is locked\n1 failed, 3 passed in 0.2s\n"
+    )
+    assert ProvedFix(step, step, None, (0, 0), "").symptom == "E db.Error: the database is locked"
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        # Of a chain of exceptions the last, of a compiler's errors the first.
+        (
+            "KeyError: 'a'\nDuring handling:\nshop.NoUser: no user\nshop.UserError: no user 3",
+            "shop.UserError: no user 3",
+        ),
+        ("a.c:3:1: error: unknown type 'x'\na.c:9:1: error: expected ';'", "a.c:3:1: error: unknown type 'x'"),
+        ('a.py:3: error: Name "x" is missing\nFound 1 error in 1 file', 'a.py:3: error: Name "x" is missing'),
+        ("! LaTeX Error: no 'a.sty'\n==> Fatal error occurred, no output!", "! LaTeX Error: no 'a.sty'"),
+        ("[ERROR] no symbol Foo\n[ERROR] For help re-run with -e.", "[ERROR] no symbol Foo"),
+        ("Error in library(sf): none\nExecution halted", "Error in library(sf): none"),
+        ("step 1\nstep 2\nvite: not found", "vite: not found"),
+        ("expect(1).toBe(2)\nTest Suites: 1 failed, 1 total", "expect(1).toBe(2)"),
+        ("1:1 error 'x' is unknown\n✖ 1 problem (1 error, 0 warnings)", "1:1 error 'x' is unknown"),
+        ("make: *** [all] Error 1", "make: *** [all] Error 1"),
+    ],
+)
+def test_the_message_is_the_line_that_says_what_failed(output: str, message: str) -> None:
+    assert read_failure(output).message == message
+
+
+def test_of_several_cures_the_newest_is_told_first(sandbox: Sandbox) -> None:
+    for name, day, cure in (
+        ("a", "2026-01-02", "npm run link"),
+        ("b", "2026-03-04", "npm ci"),
+        ("c", "2025-01-01", "rm"),
+    ):
+        text = MINED.replace("npm run link", cure)
+        sandbox.entry(f"personal-private/_inbox/{name}.md", text, kind="fix", status="inbox", surfaced_at=day)
+    compiled(sandbox)
+    told = fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build").split("\n")
+    assert [line.rpartition(": ")[2] for line in told] == ["`npm ci`", "`npm run link`"]
+
+
 def test_what_was_inferred_in_other_words_is_not_told_from_the_inbox(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_inbox/x.md", "Error: Cannot find module '@shop/ui'", kind="fix", status="inbox")
     compiled(sandbox)
@@ -103,10 +183,87 @@ def test_without_a_compiled_file_or_with_a_damaged_one_nothing_is_said(sandbox: 
 def test_the_rungs_go_from_sure_to_less_sure() -> None:
     keys = failure_keys("Exit code 1\n" + TRACE, "python app.py")
     assert keys[0].startswith("x")
-    assert keys[-1] == "cpython OperationalError"
+    assert keys[-1] == "cpython app.py OperationalError"
     assert message_key(TRACE.splitlines()[-1]) in keys
     assert keys[0] == failure_keys(ELSEWHERE, "x")[0]
     assert message_key("npm ERR!") == ""
+
+
+def brings(noted: str, error: str, command: str = "make x", *, before: str = "make x") -> bool:
+    """Whether a cure mined from the failure `noted` is told at `error`."""
+    message = read_failure(noted).message
+    keys = {key for key in (message_key(message), *failure_keys(message, before, parts=False)) if key}
+    return not keys.isdisjoint(failure_keys(error, command))
+
+
+@pytest.mark.parametrize(
+    ("noted", "again"),
+    [
+        (TRACE, ELSEWHERE),
+        ("cp: cannot stat '/home/ada/x/a.yaml': No such file", "cp: cannot stat '/Users/bob/y/a.yaml': No such file"),
+        ("ls: cannot open '/home/ada': Permission denied", "ls: cannot open '/home/bob': Permission denied"),
+        ("FileNotFoundError: no file: 'C:\\\\Users\\\\ada\\\\a.csv'", "FileNotFoundError: no file: 'D:\\\\w\\\\a.csv'"),
+        ("error TS2322: Type 'string' is wrong.", "\x1b[31merror\x1b[0m TS2322: Type 'string' is wrong."),
+        ("ERROR: no version satisfies foo", "\x1b]8;;http://x\x07ERROR\x1b]8;;\x07: no version satisfies foo"),
+        ("src/app.ts(12,5): error TS2304: Cannot find 'foo'.", "src/app.ts(40,11): error TS2304: Cannot find 'foo'."),
+        ("Nov 27 10:00:01 app: cannot open the segment", "Dec 3 22:10:55 app: cannot open the segment"),
+        ("[10:00:01] the task failed (12.3 s)", "[23:59:59] the task failed (3.9 s)"),
+        ("cc1: fatal error: /tmp/ccX81kd.c: no such file", "cc1: fatal error: /tmp/ccZZ01q.c: no such file"),
+        ("OSError: no file: '/var/folders/zz/a1/T/tmpab3/x.json'", "OSError: no file: '/tmp/tmpq_9x/x.json'"),
+        ("Error: address already in use :::3000 (pid 1234)", "Error: address already in use :::8080 (pid 77)"),
+        ("curl: (7) Failed to connect to localhost port 8000", "curl: (7) Failed to connect to localhost port 8080"),
+        ("error: no manifest at `/home/ada/r/a.toml`", "error: no manifest at `/build/42/r/a.toml`"),
+        ("fatal: bad object 1a2b3c4d5e6f7a8b9c0d", "fatal: bad object ffee3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c00"),
+    ],
+)
+def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: str) -> None:
+    assert brings(noted, f"Exit code 1\n{again}\n")
+
+
+@pytest.mark.parametrize(
+    ("noted", "other"),
+    [
+        ("ModuleNotFoundError: No module named 'requests'", "ModuleNotFoundError: No module named 'numpy'"),
+        ("error TS2304: Cannot do it here", "error TS2552: Cannot do it here"),
+        ("Error: Request failed with status code 401", "Error: Request failed with status code 500"),
+        ("curl: (22) the URL returned error: 404", "curl: (22) the URL returned error: 503"),
+        ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
+        ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
+        ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
+        # Lines that only say that something failed.
+        (
+            "error: a is wrong\nerror Command failed with exit code 1.",
+            "error: b\nerror Command failed with exit code 1.",
+        ),
+        (
+            "ld: cannot find -lfoo\nmake: *** [Makefile:12: all] Error 1",
+            "no input\nmake: *** [Makefile:12: all] Error 1",
+        ),
+        ("one thing\nError: Process completed with exit code 1.", "two\nError: Process completed with exit code 1."),
+        (
+            "error[E0432]: unresolved import\nerror: could not compile `x` (lib) due to 1 previous error",
+            "error[E0308]: mismatched types\nerror: could not compile `x` (lib) due to 2 previous errors",
+        ),
+        (
+            "sh: vite: not found\nnpm ERR! Lifecycle script `build` failed with error:",
+            "x\nnpm ERR! Lifecycle script `build` failed with error:",
+        ),
+        (
+            "a.c:1: fatal error: foo.h: missing\ncompilation terminated.",
+            "b.c:1: fatal error: bar.h\ncompilation terminated.",
+        ),
+        ("E   ValueError: a\n1 failed in 0.1s", "E   KeyError: b\n1 failed in 0.2s"),
+    ],
+)
+def test_a_failure_like_it_is_another_one(noted: str, other: str) -> None:
+    assert not brings(noted, f"Exit code 1\n{other}\n")
+
+
+def test_a_kind_of_error_counts_for_the_same_command_and_thing(sandbox: Sandbox) -> None:
+    noted, other = "sqlite3.OperationalError: no such table: 'x' in a", "sqlite3.OperationalError: no table 'x' in b"
+    assert brings(noted, other)
+    assert not brings(noted, other, "make y")
+    assert not brings(noted, other.replace("'x'", "'z'"))
 
 
 def test_only_a_mined_cure_is_read_as_one() -> None:

@@ -11,6 +11,7 @@ from memoryvault.cli.main import main
 from memoryvault.hooks.install import actions_installed, install, settings_file_of
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
+from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.services.marking import Marked, mark_always, mark_guard
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -56,6 +57,13 @@ def test_waiting_or_edited_note_is_not_marked(bed: Bed) -> None:
     tabs(bed)
     with pytest.raises(EditConflict):
         mark_guard(bed.reviewer, TABS, "deny", "0" * 64)
+
+
+def test_a_proposal_of_the_same_name_does_not_hide_the_rule_in_force(bed: Bed) -> None:
+    tabs(bed)
+    bed.note("personal-private/_review/tabs.md", "Indent as you like.", kind="preferences", status="pending")
+    assert find_entry(bed.store, "tabs").path == TABS
+    assert resolve_entry(bed.store, "tabs") == TABS
 
 
 def test_a_proposal_can_not_bring_its_own_marks(bed: Bed) -> None:
