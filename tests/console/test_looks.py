@@ -190,13 +190,13 @@ def test_the_buttons_of_the_inbox_and_every_tab_are_seen_without_scrolling(
 
 def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, windows: Windows) -> None:
     with open_ledger(bed.settings) as ledger:
-        job = ledger.enqueue("embed.drain")
+        job = ledger.enqueue("reflect.session", {"session": "s1"})
         claim = ledger.claim(job, "somebody", 600)
         assert isinstance(claim, Claim)
         page = windows.sign_in()
         page.goto(windows.console.base + "jobs")
         page.focus(f"#cancel-{job}")
-        ledger.complete(claim, {"embedded": 3})
+        ledger.complete(claim, {"mined": 3})
     page.wait_for_selector(f"#cancel-{job}", state="detached")
     page.wait_for_selector("th:focus")
     assert page.evaluate("document.activeElement.innerText") == str(job)
