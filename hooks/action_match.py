@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 MOST_COMMAND_CHARACTERS = 20_000
 MOST_TEXT_CHARACTERS = 60_000
 """Most characters of a file's new text that are searched."""
+MOST_CARRIED, MOST_LATER = 8, 32
+"""Most commands that one command is taken to run, and that what it prints is followed through: without a limit, a long
+line takes more time than a hook has."""
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
@@ -99,8 +102,12 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
     for at, (words, targets) in enumerate(simple):
         for target in targets:
             _match_path(index, _below(folder, target), found, reads=False)
-        later = [other for other, _ in simple[at + 1 :]]
+        later = [other for other, _ in simple[at + 1 : at + 1 + MOST_LATER]]
+        tried = 0
         for carried in _carried_commands(index, words):
+            tried += _program_of(carried[0]) not in _BEFORE_PROGRAM
+            if tried > MOST_CARRIED:
+                break
             program, rest = _program_of(carried[0]), carried[1:]
             if depth and len(carried) == 1 and " " in carried[0]:
                 _match_command(index, carried[0], found, depth - 1)

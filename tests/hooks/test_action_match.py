@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from memoryvault.bench.actions import lookup_of, measure_calls
 from memoryvault.hooks.action_match import match_call, matches, split_commands
 from memoryvault.pipelines.triggers import Triggers, compile_triggers
+from memoryvault.tests.support.growth import assert_linear
 
 
 @pytest.mark.parametrize("half", ["dev", "held"])
@@ -103,6 +106,18 @@ def test_the_targets_of_redirections_are_known() -> None:
 def test_a_command_is_known_by_its_words(trigger: str, command: str, found: bool) -> None:
     lookup = lookup_of([Triggers(commands=(trigger,))])
     assert bool(match_call(lookup, "Bash", {"command": command})) is found
+
+
+@pytest.mark.parametrize(
+    "unit", ["git ", "sh -c 'sh' ", "-exec git ", "'git push' ", "&& curl a ", "| python -m python "]
+)
+def test_no_command_takes_more_than_linear_time(unit: str) -> None:
+    """A hook that takes too long refuses nothing."""
+    index = lookup_of([Triggers(("git push", "curl | bash"))])
+    assert_linear(
+        lambda length: partial(match_call, index, "Bash", {"command": "docker exec " + unit * (length // len(unit))}),
+        20_000,
+    )
 
 
 @pytest.mark.parametrize(
