@@ -26,8 +26,8 @@ FOLDERS = frozenset({"_review", "_inbox"})
 STRONG = {PENDING: 0.55, IN_INBOX: 1.0}
 """Log-odds above the threshold that such an entry must reach, by its status."""
 ALONE = 2.5
-"""Log-odds by which an entry must be ahead of the next one to come although it is below the threshold, if it is also
-the only candidate with one of the prompt's words. Where a rival is close, words in common are chance."""
+"""An entry below the threshold comes, too, if it alone has one of the prompt's words and its log-odds exceed the next
+one's by this. Where a rival is close, words in common are chance."""
 CHARACTERS = 240
 READ_BYTES = 64_000
 MIN_BUDGET_MS = 40.0

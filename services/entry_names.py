@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from ..pipelines.review import former_path
 from ..runtime.errors import EntryInvalid, EntryNotFound, UsageError
-from ..runtime.layout import ARCHIVE
+from ..runtime.layout import ARCHIVE, INCUBATOR, META, special_folder
 from ..runtime.normal_form import composed
 from ..vault.entry import ACTIVE, Entry
 from ..vault.frontmatter import require_sound
@@ -140,7 +140,8 @@ def _only(store: VaultStore, name: str, found: Sequence[Entry]) -> Entry:
 
 def _not_found(store: VaultStore, name: str) -> EntryNotFound:
     wanted = composed(name.removesuffix(".md").rpartition("/")[2]).casefold()
-    slugs = {path.removesuffix(".md").rpartition("/")[2]: None for path in store.walk() if "/_" not in path}
+    living = (path for path in store.walk() if special_folder(path) not in (ARCHIVE, META, INCUBATOR))
+    slugs = {path.removesuffix(".md").rpartition("/")[2]: None for path in living}
     begun = [slug for slug in slugs if wanted and composed(slug).casefold().startswith(wanted)]
     # Comparing takes about 0.1 ms a name.
     near = begun or get_close_matches(wanted, [*slugs][:MOST_COMPARED], n=MOST_MEANT, cutoff=LEAST_ALIKE)

@@ -48,7 +48,7 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
     """Forget the notes that the user has deleted, of `removed` and of the journal; return how many.
 
     The journal is written last: it names what the next call has to forget after a kill, or after what could not be
-    written, which is logged. Raises VaultUnavailable.
+    written, which is logged. The job logs.rotate makes one a day. Raises VaultUnavailable.
     """
     journal = Journal(settings.state, store)
     with store.lock():

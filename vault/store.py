@@ -673,8 +673,8 @@ def _unsettled_seconds(path: Path | str) -> float:
 
 
 def _age(path: Path | str) -> float:
-    """Return the seconds since the file was written in place, infinite if it was not or says the future. Raises
-    OSError."""
+    """Return the seconds since the file was written in place; infinity if it was not, or if its time is in the future.
+    Raises OSError."""
     status = os.stat(path)
     age = time.time() - status.st_mtime
     # Renamed or linked after it was written: it appeared whole, as what we write does.

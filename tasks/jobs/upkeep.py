@@ -1,4 +1,4 @@
-"""The job logs.rotate: rotate logs, delete old files, and copy the databases that cannot be derived."""
+"""The job logs.rotate: rotate logs, delete old files, forget deleted notes, copy databases that cannot be derived."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
 from ...services.completion import CALLS_FOLDER
 from ...services.cursors import Cursors
+from ...services.forgetting import forget_deleted
 from ...services.ideas.archive import purge_trash
 from ...services.ideas.ledger import clean_beside_list
 from ...services.journal import Journal
@@ -60,6 +61,8 @@ def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         store = vault_store(settings)
         done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
         Journal(settings.state, store).recover()
+        # What a kill left, or what could not be written, when the index lost a deleted note.
+        done["forgotten"] = forget_deleted(settings, store, ())
         done["deleted_ideas"] = purge_trash(store, local_day(steady))
     done["pruned"] = _prune(settings, job, now - steady)
     done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))

@@ -18,7 +18,7 @@ UPKEEP = (
     "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
     "skills.index",
 )  # fmt: skip
-"""Kinds that run every few minutes or after each change of a file; of ended ones a list shows the count."""
+"""Kinds that run every few minutes or after each change of a file. Lists only count such jobs once they have ended."""
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _MAX_TEXT = 4096

@@ -77,6 +77,10 @@ def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> N
     assert not memory("recall", "backup of the shop", "--project", "shop", "-k", "1").out.splitlines()[0].endswith(MARK)
 
 
+def test_the_highest_number_of_hits_is_named(notes: Path, memory: Command) -> None:
+    assert "memory: at most 100 are given" in memory("recall", "backup", "-k", "10000").err
+
+
 @pytest.mark.parametrize("folder", [".", "till"])
 @pytest.mark.parametrize(("agent", "found"), [("", 1), ("1", 0)])
 def test_what_the_project_and_none_do_not_answer_another_may_for_a_person(

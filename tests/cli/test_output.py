@@ -64,6 +64,7 @@ def test_an_entry_is_named_by_the_path_that_was_printed(
     [
         ("TABS", "there is no entry TABS; did you mean tabs-not-spaces?"),
         ("tab-not-space", "there is no entry tab-not-space; did you mean tabs-not-spaces?"),
+        ("smal-commits", "there is no entry smal-commits; did you mean small-commits?"),
         ("no such thing", "there is no entry 'no such thing': `memory list` shows what there is"),
     ],
 )
@@ -71,6 +72,7 @@ def test_a_name_that_no_entry_has_is_told_with_the_one_that_was_meant(
     vault: Path, memory: Command, name: str, said: str
 ) -> None:
     memory("save", "preferences", "tabs-not-spaces", "--body", "Always use tabs.")
+    memory("save", "preferences", "small-commits", "--always", "--body", "Always make small commits.")
     for command in ("show", "guard", "always"):
         assert said in memory(command, name, code=1).err
 

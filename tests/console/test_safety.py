@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from memoryvault.console.context import ConsoleContext
-from memoryvault.console.keys import MOST_SESSIONS, SESSION_SECONDS, Keys, Session
+from memoryvault.console.keys import LINK_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Keys, Session
 from memoryvault.console.pages import PAGES
 from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
 from memoryvault.tests.review.support import Bed
@@ -39,6 +39,14 @@ def test_a_link_works_once(stranger: Front) -> None:
     assert enter(stranger, token) == 200, "a look with HEAD does not use it up"
     again = stranger.client.get(f"{BASE}/enter", params={"token": token})
     assert (again.status_code, "was used already" in again.text) == (403, True)
+
+
+def test_a_link_that_was_left_lying_does_not_work(stranger: Front) -> None:
+    token = token_of(stranger)
+    stranger.now += LINK_SECONDS + 1
+    late = stranger.client.get(f"{BASE}/enter", params={"token": token})
+    assert (late.status_code, "is too old" in late.text) == (403, True)
+    assert not stranger.client.cookies
 
 
 @pytest.mark.parametrize("token", ["", "x", "Ж" * 40])

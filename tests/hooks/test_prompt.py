@@ -177,6 +177,14 @@ def test_what_the_session_holds_is_not_printed_again(vault: Sandbox) -> None:
     assert ask(vault, QUESTION + " after compaction").stdout == ""
 
 
+def test_after_a_compaction_a_prompt_gives_again_what_the_start_has_no_room_for(vault: Sandbox) -> None:
+    vault.extra_env["MEMORY_RECALL_CORE_WORDS"] = "1"
+    vault.run("SessionStart", vault.payload(source="startup"))
+    assert BODY in ask(vault).stdout
+    assert BODY not in vault.run("SessionStart", vault.payload(source="compact")).stdout
+    assert BODY in ask(vault, QUESTION + " after compaction").stdout
+
+
 def test_installed_twice_it_prints_once(vault: Sandbox) -> None:
     prompt_id = "550e8400-e29b-41d4-a716-446655440000"
     payload = vault.payload(prompt=QUESTION, prompt_id=prompt_id)

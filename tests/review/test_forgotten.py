@@ -19,7 +19,11 @@ from memoryvault.services.evolving import evolve
 from memoryvault.services.forgetting import deleted_by_user, forget_deleted
 from memoryvault.services.journal import Change
 from memoryvault.services.reviewing import Reviewer
+from memoryvault.tasks.jobs.upkeep import rotate_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.job import RunningJob
+from memoryvault.tasks.queue.kinds import POLICIES
+from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -103,7 +107,7 @@ def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_
     assert places(root) == set()
 
 
-def test_what_a_kill_left_is_forgotten_the_next_time(tmp_path: Path) -> None:
+def test_what_a_kill_left_is_forgotten_with_the_next_upkeep(tmp_path: Path) -> None:
     bed = make_bed(tmp_path)
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")
     log = Path(bed.settings.state.log) / "worker.jsonl"
@@ -116,7 +120,12 @@ def test_what_a_kill_left_is_forgotten_the_next_time(tmp_path: Path) -> None:
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert places(Path(bed.settings.state.root)) == {"changes.jsonl", "worker.jsonl"}
-    assert forget_deleted(bed.settings, bed.store, []) == 1
+    with open_ledger(bed.settings) as ledger:
+        ledger.enqueue("logs.rotate")
+        claim = ledger.take(lambda: "me", 60)
+        assert isinstance(claim, Claim)
+        done = rotate_handler(bed.settings, RunningJob(ledger, claim, {}, POLICIES["logs.rotate"]))
+    assert done["forgotten"] == 1
     assert places(Path(bed.settings.state.root)) == set()
 
 

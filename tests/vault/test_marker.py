@@ -107,6 +107,9 @@ def test_a_resumed_session_goes_on_where_mining_stopped(tmp_path: Path) -> None:
     assert marker is not None
     assert marker.offset == 500
     assert list_markers(markers, REFLECTED) == []
+    assert mark_reflected(markers, "abc123")
+    assert touch_marker(markers, "abc123")
+    assert list_markers(markers, START) == ["abc123"]
 
 
 def test_operations_on_a_session_without_marker_say_no(tmp_path: Path) -> None:
