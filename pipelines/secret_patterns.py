@@ -131,7 +131,8 @@ def is_reference(value: str) -> bool:
 def is_placeholder(value: str, quoted: bool) -> bool:
     """Whether a value is a placeholder of a secret, or refers to one."""
     bare = value.strip("'\"`,;\\")
-    if not bare or bare.lower() in _NEVER_SECRETS or is_reference(bare):
+    # Also the first of a form's rules for a field: "required|min:8".
+    if not bare or bare.lower().partition("|")[0] in _NEVER_SECRETS or is_reference(bare):
         return True
     if _ONE_CHARACTER.match(bare) or _NAMED_PLACEHOLDER.search(bare):
         return True
