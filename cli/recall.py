@@ -120,8 +120,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         part = None if filling is None else {"done": filling.done, "total": filling.total, "of": filling.of}
         print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded), "filling": part})
         return 0
-    if not answer.hits:
-        print("nothing in the vault answers that")
+    strong = _answering(hits)
+    weak = [hit for hit in hits if hit not in strong]
+    if not strong:
+        print(ONLY_WEAK if weak else "nothing in the vault answers that")
         if (args.project or context.agent) and not (request["all_projects"] or expression):
             # Entries of other projects are left out, which the user may not expect.
             none = "those that belong to no project"
@@ -129,14 +131,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: searched the entries {whose}; --all-projects searches all")
         if tree is not None:
             report_missing(named_values(tree, "kind"), context.store)
-    strong = _answering(hits)
-    weak = [hit for hit in hits if hit not in strong]
     for hit in strong:
         # A hit of another project says so itself: its own sessions may get it.
         is_kept_back = hit.get("given") is False and hit["project"] in (None, "", project)
         print(_line(hit, f"; {NOT_GIVEN}" if is_kept_back else ""))
-    if weak:
-        print(WEAK if strong else ONLY_WEAK)
+    if weak and strong:
+        print(WEAK)
     for hit in weak[:MOST_WEAK]:
         print(_line(hit))
     return 0

@@ -152,29 +152,39 @@ def _newest_here(context: Context) -> Path:
     return found.path
 
 
+class _Paused(KeyboardInterrupt):
+    """The pause that `ended_by_pause` waits for. No handler of errors may take it for one."""
+
+
 @contextmanager
 def ended_by_pause(state: StatePaths) -> Iterator[None]:
-    """Interrupt the block within a second or two of a pause, as Ctrl-C does. Raises UsageError then."""
+    """Interrupt the block within a second or two of a pause. Raises UsageError then. For the main thread only."""
     is_over = threading.Event()
 
     def watch() -> None:
         while not is_over.wait(PAUSE_POLL_SECONDS):
             if os.path.exists(state.stop_file):
-                # A signal, and no flag: the main thread may be waiting for a lock or for a model's answer.
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                # A signal, and no flag: the main thread may be waiting for a lock or for a model's answer. Not SIGINT,
+                # which a shell has its background jobs ignore.
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
                 return
 
+    def end(*_: object) -> None:
+        raise _Paused
+
+    before = signal.signal(signal.SIGUSR1, end)
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield
-    except KeyboardInterrupt:
-        if os.path.exists(state.stop_file):
-            raise UsageError("MemoryVault is paused: this ended, and what it had written by then stays") from None
-        raise
+        try:
+            yield
+        finally:
+            is_over.set()
+            watcher.join()
+    except _Paused:
+        raise UsageError("MemoryVault is paused: this ended, and what it had written by then stays") from None
     finally:
-        is_over.set()
-        watcher.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def _require_session(path: Path, host: str | None) -> None:

@@ -31,8 +31,8 @@ PASSWORD_WORDS = (
     r"|密码(?:[是为]|(?=[：:]))|パスワードは?|비밀번호[는은]?|wachtwoord|l[oö]senord|has[lł]o|пароль"
 )
 _PASSWORD = re.compile(
-    rf"(?i)(?<![\w/.-])(?:{PASSWORD_WORDS}|[a-z]{{1,12}}passw(?:or)?d|(?:db|root|master|user|admin|mail|ssh|sudo|require)pass)"
-    r"(?:'s)?(?![\w(=.-])"
+    rf"(?i)(?<![\w/.-])(?:{PASSWORD_WORDS}|[a-z]{{1,12}}passw(?:or)?d"
+    r"|(?:db|root|master|user|admin|mail|ssh|sudo|require)pass)(?:'s)?(?![\w(=.-])"
 )
 _LOGIN = re.compile(
     r"(?i)(?<![\w/.-])(?:log(?:ged|ging|s)?[ -]?(?:in(?:to)?|on|ins)|sign(?:ed|ing)?[ -]?in|get in|creds?|credentials?"

@@ -66,7 +66,7 @@ _MARKED = (
     r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|aio_\w{25,}",
     r"sl\.(?:B|u\.)?[\w-]{60,}|fio-u-[\w-]{50,}|sgs?_\w{40,}|PVPN\w{30,}",
     # licence keys, recovery keys of an encrypted disk
-    r"(?=[A-Z-]*\d)(?=[\d-]*[A-Z])[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}(?![\w-])|\d{6}(?:-\d{6}){7}(?![\w-])",
+    r"(?=[A-Z-]{0,28}\d)(?=[\d-]{0,28}[A-Z])[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4}(?![\w-])|\d{6}(?:-\d{6}){7}(?![\w-])",
     r"eyJ[\w-]{8,}\.(?:eyJ|ey)?[\w-]{8,}(?:\.[\w-]*)?|eyJ[\w=+/-]{40,}|ZXlK[\w=+/-]{40,}",
     r"[ps]k\.eyJ[\w-]{20,}\.[\w-]{10,}|tk\.eyJ[\w.-]{30,}",
     r"sha256~[\w.=@+/-]{10,}|AAAA[\w%-]{5,10}:[\w-]{100,}|AAAAA{6,}[\w%]{60,}",
@@ -131,7 +131,8 @@ def is_reference(value: str) -> bool:
 def is_placeholder(value: str, quoted: bool) -> bool:
     """Whether a value is a placeholder of a secret, or refers to one."""
     bare = value.strip("'\"`,;\\")
-    if not bare or bare.lower() in _NEVER_SECRETS or is_reference(bare):
+    # Also the first of a form's rules for a field: "required|min:8".
+    if not bare or bare.lower().partition("|")[0] in _NEVER_SECRETS or is_reference(bare):
         return True
     if _ONE_CHARACTER.match(bare) or _NAMED_PLACEHOLDER.search(bare):
         return True

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .chosen_passwords import Shape, shape_of
-from .secret_model import UUID, looks_like_words
+from .secret_model import UUID
 from .secret_patterns import (
     OF_ONE_PAGE,
     is_filled,
@@ -116,12 +116,6 @@ def _with_digits(match: re.Match[str], value: str) -> bool:
     return _stands(match, value) and len(re.findall(r"\d", value)) >= 2 and any(map(str.isalpha, value))
 
 
-def _of_account(match: re.Match[str], value: str) -> bool:
-    """What stands apart from mysql's -p is the name of a database."""
-    line = match.string[match.string.rfind("\n", 0, match.start()) + 1 : match.start()]
-    return _certain(match, value) and "mysql" not in line and "mariadb" not in line
-
-
 def _of_literal(match: re.Match[str], value: str) -> bool:
     """Whether the value of a Kubernetes secret has the name of one, or its shape."""
     if re.search(r"pw|pass|psk|secret|key|token|cred|pin", match["name"]):
@@ -133,25 +127,9 @@ def _of_call(match: re.Match[str], value: str) -> bool:
     return _certain(match, value) if not match.group().startswith(".auth") else _no_stand_in(match, value)
 
 
-def _mixed(match: re.Match[str], value: str) -> bool:
-    return _stands(match, value) and shape_of(value) >= Shape.MIXED
-
-
 def _of_pair(match: re.Match[str], value: str) -> bool:
     """A name with one digit may stand after any kind of thing: `use profile:Prod-EU1`."""
     return _stands(match, value) and shape_of(value) >= (Shape.MIXED if re.search(r"\d\d", value) else Shape.SIGNED)
-
-
-def _signed(match: re.Match[str], value: str) -> bool:
-    """Whether it has a sign that neither joins words nor the keys of a keyboard."""
-    return _of_record(match) is None and _mixed(match, value) and re.search(r"[!$%&*?@§~]", value) is not None
-
-
-def _typed(match: re.Match[str], value: str) -> bool:
-    """Whether nobody would type it but as a password: digits within a long word count, too."""
-    return _mixed(match, value) or (
-        value.isalnum() and len(value) >= 8 and re.search(r"[a-z]\d+[a-z]", value) is not None
-    )
 
 
 def _random_or_digest(match: re.Match[str], value: str) -> bool:
@@ -185,10 +163,6 @@ _POSSESSED = r"(?i)\b(?:my|our)\s"
 """Where the rule for "my key …" begins: there, shorter digests count, too."""
 
 
-def _no_word(_match: re.Match[str], value: str) -> bool:
-    return not looks_like_words(value)
-
-
 def _no_attribute(match: re.Match[str], value: str) -> bool:
     """Whether a word that ends what is said of a password is none that describes it."""
     return _stands(match, value) and _ATTRIBUTE.fullmatch(value.lower()) is None
@@ -198,8 +172,8 @@ _ATTRIBUTE = re.compile(
     r"\w*(?:ed|ing|ble|ful|less|ent|ant|ive|ous|al|ic|ly|ish|ary|ory|ain|text|where)"
     r"|(?:in|un)?(?:correct|complete|secure|safe|known|clear|sure|usual)"
     r"|(?:simpl|weak|strong|short|long|trivi|eas|hard|old|young)\w*"
-    r"|(?:broken|chosen|shown|hidden|given|written|forgotten|stolen|within|behind|before|inside|elsewhere|another|nothing"
-    r"|something|useless|random|unique|global|falsch|richtig|leer|abgelaufen|gesetzt)"
+    r"|(?:broken|chosen|shown|hidden|given|written|forgotten|stolen|within|behind|before|inside|elsewhere|another"
+    r"|nothing|something|useless|random|unique|global|falsch|richtig|leer|abgelaufen|gesetzt)"
 )
 
 
@@ -465,8 +439,9 @@ SHAPES: tuple[Rule, ...] = (
     _rule(  # A part of the address of a calendar that nobody would have chosen.
         KEY,
         "calendar|caldav|/ical|ical/|/ics|ics?|.ics|webcal",
-        r"(?i)(?:webcals?://|https?://(?=[^\s\"'<>]{0,200}?(?:calendar|caldav|\bical|\bics\b)))[^\s\"'<>]{0,200}?[/=](?:private-)?"
-        r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,200})(?![\w@-]|\.\w)",
+        r"(?i)(?:webcals?://|https?://(?=[^\s\"'<>]{0,200}?(?:calendar|caldav|\bical|\bics\b)))[^\s\"'<>]{0,200}?[/=]"
+        r"(?:private-)?(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        r"|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,200})(?![\w@-]|\.\w)",
         "https://acme.test/calendar/ical/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
         _random_or_digest,
     ),
@@ -478,14 +453,6 @@ SHAPES: tuple[Rule, ...] = (
         r"(?P<value>[A-Za-z0-9_-]{20,200})(?![\w.-]*\.)",
         "https://acme.test/invite/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
         _random,
-    ),
-    _rule(  # A private address, a user, a password.
-        PASSWORD,
-        "192.168.|172.|10.",
-        r"(?<![\d.])(?:10|192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2,3}(?::\d{1,5})?"
-        r"[\s,;/:(]{1,4}(?:as |user |with )?[a-z][\w.-]{1,30}[\s,;/:]{1,3}(?:and |with )?(?P<value>[^\s\"'`]{6,64})",
-        "server 10.1.1.1:22 lena ⟦Brown-Jumps-42⟧",
-        _of_pair,
     ),
     # A line of .pgpass.
     _rule(
@@ -511,7 +478,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         KEY,
         "x-",
-        r"(?i)\bx-[\w-]{0,40}(?:key|token|auth|secret|session)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?P<value>[\w.~+/=-]{8,2000})",
+        r"(?i)\bx-[\w-]{0,40}(?:key|token|auth|secret|session)[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+        r"(?P<value>[\w.~+/=-]{8,2000})",
         "curl -H 'X-Acme-Key: ⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧'",
         _with_digits,
     ),
@@ -715,13 +683,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        KEY,
-        "unseal",
-        r"(?i)\bunseal(?: key \d{1,2}:)?\s+(?P<value>[\w+/=]{32,100})",
-        "vault operator unseal ⟦k3Jx9Qm2Lw8Zr5Tn7Vb4Yc6Hd1Fg0SpAx⟧",
-        _stands,
-    ),
-    _rule(
         PASSWORD,
         "value=|value =",
         r"(?i)(?:key|name)\s{0,2}=\s{0,2}[\"'][^\"']{0,80}(?:password|passwd|pwd|secret|token|apikey|api_key|accesskey)"
@@ -754,18 +715,12 @@ INTRODUCED: tuple[Rule, ...] = (
         "Server=db;User Id=sa;Password=⟦secret⟧;Database=x",
         _certain,
     ),
-    _rule(
-        KEY,
-        "privatekey|presharedkey",
-        r"(?im)^\s{0,20}(?:privatekey|presharedkey)\s{0,4}=\s{0,4}(?P<value>[\w+/]{42,44}=?)",
-        "PresharedKey = ⟦whjbGztUXeVTaplG7Oq0WX/0Lo/VBLYfA2+GnDP645Y=⟧",
-        _stands,
-    ),
     # ---- code and databases
     _rule(
         KEY,
         "credential|directoryentry|usernamepassword|basicauth|login|auth(|auth=|auth =|authenticate(",
-        r"(?i)(?:\bauth\s?=|NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login|\.auth(?:enticate)?)\s{0,2}\("
+        r"(?i)(?:\bauth\s?=|NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth"
+        r"|login|\.auth(?:enticate)?)\s{0,2}\("
         r"(?:\s{0,20}[\"'][^\"'\n]{0,200}[\"']\s{0,4},){1,2}\s{0,20}[\"'](?P<value>[^\"'\n]{3,200})[\"']\s{0,4}[,)]",
         "new NetworkCredential('bob', '⟦heron⟧')",
         _of_call,
@@ -788,7 +743,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "password '|password \"",
-        r"(?i)\b(?:user|role|with|encrypted|set|ssid)\b[^\n;]{0,60}?\bpassword\s(?P<q>[\"'])(?P<value>[^\"'\n]{3,100})(?P=q)",
+        r"(?i)\b(?:user|role|with|encrypted|set|ssid)\b[^\n;]{0,60}?\bpassword\s(?P<q>[\"'])"
+        r"(?P<value>[^\"'\n]{3,100})(?P=q)",
         "ALTER ROLE shop PASSWORD '⟦haubentaucher⟧';",
         _certain,
     ),
@@ -892,21 +848,6 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "key|secret",
-        r"(?i)\b(?:key|secret)\b(?:\s[\w-]{1,20}){0,4}?\s(?:is|ist)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{6,64})",
-        "the key of the safe is ⟦Blackbird%at5⟧",
-        _signed,
-    ),
-    _rule(
-        PASSWORD,
-        "safe word|code word|key phrase|passkey",
-        r"(?i)\b(?:(?:safe|code|pass|master|key) ?(?:word|phrase)|passkey)\b[^\n.]{0,40}?(?:\sis|\sist|:|=)\s{1,3}"
-        r"[\"'`]?(?P<value>[^\s\"'`]{6,64})",
-        "the safe word of the team is ⟦Bramble-Thicket-7⟧",
-        _mixed,
-    ),
-    _rule(
-        PASSWORD,
         "pass phrase|passphrase",
         r"(?im)\bpass ?phrase\b(?:[^\n:=]{0,40}?\s(?:is|ist)\s(?P<value>[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){3,9})"
         r"|[\"']?:\s{1,3}(?P<short>[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){2,9}))[.!]?$",
@@ -915,16 +856,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "pass|prompt|login|asks|asked",
-        r"(?i)\b(?:type|enter|use|give|put|try|send)\s(?:in\s)?[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?"
-        r"\s(?:when|if|at|into|where|once)\s[^\n.]{0,40}?\b(?:pass(?:word|wd|phrase|code)?|login|prompts?|asks?|asked)\b",
-        "type ⟦yellow7submarine⟧ when it wants the passphrase",
-        _typed,
-    ),
-    _rule(
-        PASSWORD,
         "use |wants ",
-        r"(?i)\b(?:use|using|with|wants|via|as)\s[\"'`]?(?P<user>[a-z][\w.@-]{1,60}):(?P<value>[^\s\"'`:]{6,64})(?![^\s\"'`,;.])",
+        r"(?i)\b(?:use|using|with|wants|via|as)\s[\"'`]?(?P<user>[a-z][\w.@-]{1,60}):"
+        r"(?P<value>[^\s\"'`:]{6,64})(?![^\s\"'`,;.])",
         "for the proxy use lena:⟦Sunset-Rose-12⟧",
         _of_pair,
     ),
@@ -938,101 +872,11 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "use ",
-        r"(?i)\buse\s[\"'`]?(?P<value>[^\s\"'`]{6,64})[\"'`]?\s(?:for|to|as|on|when|if)\b",
-        "use ⟦Birch?Bark7⟧ for the keystore",
-        _signed,
-    ),
-    _rule(
-        PASSWORD,
-        " / ",
-        r"(?<!\S)[A-Za-z][\w.@-]{1,40} / (?P<value>[^\s\"'`]{6,64})",
-        "into the box: vagrant / ⟦Vagr@nt77⟧",
-        _signed,
-    ),
-    _rule(  # Of a Google account.
-        PASSWORD,
-        "app password|app-password|apppassword",
-        r"(?i)\bapp[ -]?passwords?\b(?:\s[\w-]{1,20}){0,4}?(?:\s(?:is|ist)|:|=)?\s{1,3}[\"'`]?"
-        r"(?P<value>(?-i:[a-z]{4}(?: [a-z]{4}){3}|[a-z]{16}))(?![\w-])",
-        "my app password ⟦qhtw bnez plkd vmsr⟧",
-        _no_word,
-    ),
-    _rule(
-        KEY,
-        "curl|http -a|--user",
-        r"(?<![\w-])(?:-[a-z]{0,6}u|-a|--user)[=\s]{0,3}[\"']?(?P<value>[\w.-]{16,200}):(?=[\"'\s]|\Z)",
-        "curl -u ⟦zR8mLq2wXv9tHs4bPq⟧: https://api.acme.test",
-        _random,
-    ),
-    _rule(
-        PASSWORD,
-        "vault kv|vault write",
-        r"\bvault\s(?:kv\s(?:put|patch)|write)\s[^\n]{0,200}?\s[\w.-]{0,30}(?:pw|pass|pwd|secret|token|key|cred)[\w.-]{0,20}="
-        r"[\"']?(?P<value>(?!@)[^\s\"']{3,500})",
-        "vault kv put secret/shop pw=⟦kormoran⟧",
-        _certain,
-    ),
-    _rule(
-        PASSWORD,
-        "ssh-keygen",
-        r"\bssh-keygen\b[^\n]{0,200}?\s-[NP]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
-        "ssh-keygen -t ed25519 -N ⟦eisvogel⟧",
-        _certain,
-    ),
-    _rule(
-        PASSWORD,
-        "<(echo|-command",
-        r"(?i)(?:pass|pwd|secret|token|key)[\w-]{0,20}[=\s]{1,3}[\"']?(?:<\(|(?<=command[= ][\"']))"
-        r"(?:echo|printf)\s(?:-n\s)?[\"']?"
-        r"(?P<value>[^\s\"')]{3,200})",
-        "rsync --password-file=<(echo ⟦zaunkoenig⟧) a b",
-        _certain,
-    ),
-    _rule(
-        PASSWORD,
-        "send ",
-        r"(?i)\bexpect\b[^\n]{0,40}pass[^\n]{0,40}[\"'}]\s{0,3}[;\n]?\s{0,8}send\s(?:--\s)?"
-        r"[\"'](?P<value>[^\s\"'\\]{3,100})",
-        'expect "password:"; send "⟦wendehals⟧\\r"',
-        _certain,
-    ),
-    _rule(
-        PASSWORD,
-        "requirepass|masterauth",
-        r"(?m)^\s{0,8}(?:requirepass|masterauth)\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})[\"']?\s*$",
-        "requirepass ⟦wendehals⟧",
-        _no_stand_in,
-    ),
-    _rule(
-        PASSWORD,
-        "wifi|wi-fi|wlan",
-        r"(?i)\b(?:wi-?fi|wlan)\b:?\s[^\n/]{1,40} / [\"'`]?(?P<value>[^\s\"'`]{8,64})",
-        "wifi: Nordhaus / ⟦kater-mikesch-55⟧",
-        _made,
-    ),
-    _rule(
-        PASSWORD,
         "pass|pwd|pw is",
         r"(?im)\b(?:password|passwd|passphrase|passcode|passwort|pass|pwd?)\s(?:is|ist)\s"
         r"(?P<value>[a-z]{6,30})(?=\s*$|[,;)]|\.(?:\s|$))",
         "the password is ⟦haubentaucher⟧, and the port 8443",
         _no_attribute,
-    ),
-    _rule(
-        PASSWORD,
-        "--cert",
-        r"\s--cert[=\s][\"']?[^\s\"':]{1,100}:(?P<value>[^\s\"'/]{3,100})",
-        "curl --cert lena.pem:⟦wendehals⟧ https://acme.test",
-        _certain,
-    ),
-    _rule(
-        PASSWORD,
-        "nmcli| -p",
-        r"(?:\bnmcli\b[^\n]{0,120}?\spassword\s|\s(?:-u|--user(?:name)?)[=\s]\S{1,60}\s-p[=\s]?)[\"']?"
-        r"(?P<value>(?![\d:.]+(?:\s|$))[^\s\"']{3,100})",
-        "nmcli dev wifi connect Nordhaus password ⟦wendehals⟧",
-        _of_account,
     ),
     _rule(
         PASSWORD,
@@ -1044,23 +888,10 @@ INTRODUCED: tuple[Rule, ...] = (
         _no_stand_in,
     ),
     _rule(
-        KEY,
-        "licen",
-        r"(?i)\blicen[cs]e\b:?\s{1,3}[\"'`]?(?P<value>(?-i:(?=[A-Z-]*\d)[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,6}))(?![\w-])",
-        "the license ⟦GNU7-9DEN-22BR-OWL4⟧",
-        _any,
-    ),
-    _rule(
-        PASSWORD,
-        "sqlplus",
-        r"\b(?:sqlplus|expdp|impdp|sqlldr)\s(?:-\w{1,10}\s){0,3}[\"']?[\w$]{1,40}/[\"']?(?P<value>[^\s\"'@]{3,100})",
-        "sqlplus -s scott/⟦kuckuck⟧@db",
-        _certain,
-    ),
-    _rule(
         PASSWORD,
         'value:|value"',
-        r"(?i)\bname[\"']?:\s[\"']?[\w.-]{0,40}(?:password|passwd|passphrase|secret|token|api_?key|_pass|_pw)[\"']?,?\s{1,40}"
+        r"(?i)\bname[\"']?:\s[\"']?[\w.-]{0,40}"
+        r"(?:password|passwd|passphrase|secret|token|api_?key|_pass|_pw)[\"']?,?\s{1,40}"
         r"[\"']?value[\"']?:\s{1,4}[\"']?(?P<value>[^\s\"',}]{3,500})",
         "- name: DB_PASSWORD\n  value: ⟦rohrdommel⟧",
         _of_no_page,

@@ -160,7 +160,8 @@ _SHELLS = ("sh", "bash", "zsh")
 _EVERYTHING = frozenset({"./...", ".", "*"})
 """Arguments without a name that a rule may be about (`go test ./...`)."""
 _TO_BRANCH = re.compile(
-    r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:]{0,40}?\bpush\w*[^.;:,]{0,20}?)\s(?:to|on|onto|into)\s+(?:the\s+)?"
+    r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:]{0,40}?\bpush\w*[^.;:,]{0,20}?)\s(?:to|on|onto|into)\s+"
+    r"(?:the\s+)?"
     r"(?P<branches>(?:[`'\"]?\b(?:main|master|trunk|develop|production)\b[`'\"]?(?:\s*(?:,|/|or|and)\s*(?:to\s+)?)?)+)",
     re.I,
 )

@@ -65,6 +65,9 @@ def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(notes: Path, m
     lines = memory("recall", "is the lock of my bicycle at home or in the garden shed").out.splitlines()
     assert lines[0] == "nothing in the vault answers that; the nearest:"
     assert len(lines) == 1 + 2 * 2
+    told = memory("recall", "is the lock of my bicycle at home or in the garden shed", "--project", "shop")
+    assert told.out.startswith(lines[0])
+    assert "searched the entries of shop and those that belong to no project; --all-projects searches all" in told.err
 
 
 def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from pathlib import Path
@@ -204,14 +205,20 @@ def test_while_it_is_paused_no_session_is_reflected_by_hand_either(sandbox: Fork
     assert sandbox.run("reflect", "--session", str(transcript), "--dry-run").returncode == 0
 
 
-def test_a_pause_ends_a_reflection_by_hand_that_runs(tmp_path: Path) -> None:
+def test_a_pause_ends_a_reflection_by_hand_that_runs_also_in_the_background_of_a_script(tmp_path: Path) -> None:
     state = StatePaths(tmp_path)
     Path(state.markers).mkdir()
     later = threading.Timer(0.2, Path(state.stop_file).touch)
-    later.start()
-    with pytest.raises(UsageError, match="paused"), ended_by_pause(state):
-        time.sleep(60)
+    interrupts = signal.signal(signal.SIGINT, signal.SIG_IGN)  # As a shell does for `memory reflect &`.
+    before, threads = signal.getsignal(signal.SIGUSR1), threading.active_count()
+    try:
+        later.start()
+        with pytest.raises(UsageError, match="paused"), ended_by_pause(state):
+            time.sleep(20)
+    finally:
+        signal.signal(signal.SIGINT, interrupts)
     later.join()
     Path(state.stop_file).unlink()
     with ended_by_pause(state):
         pass
+    assert (signal.getsignal(signal.SIGUSR1), threading.active_count()) == (before, threads)

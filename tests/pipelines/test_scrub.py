@@ -340,6 +340,7 @@ def test_findings_are_in_order_and_inside(text: str) -> None:
         "PuTTY-User-Key-File-2",
         "\\",
         "1234 ",
+        "-",
         "login a password ",
         *(
             pytest.param(unit, marks=pytest.mark.slow)

@@ -122,6 +122,7 @@ def test_a_run_without_blanks_before_a_word_for_a_login_ends_with_the_text() -> 
         "imei 356938035643809",
         "ALTER ROLE shop WITH PASSWORD :pw;",
         "DB_PASSWORD=changeme",
+        "'password' => 'required|min:8|confirmed',",
         "connect with http://username:password@host:8080/",
         "csrfmiddlewaretoken: QJ8m2Xv7Yt5Rk1Wz9Lp3Nb6Hc4Gd0Fs",
         "connect the ESP32-S3 to Pin_17",
