@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
 MOST_COMMAND_CHARACTERS = 500_000
@@ -25,39 +25,23 @@ _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "fish"))
 _CARRIERS: Mapping[str, frozenset[str]] = {
     program: frozenset(words.split())
     for programs, words in (
-        ("ssh eval watch parallel npx bunx uvx pnpx", ""),
+        ("ssh eval npx bunx uvx pnpx", ""),
         ("docker podman docker-compose kubectl oc", "exec run debug"),
-        ("find fd", "-exec -execdir -ok -x -X --exec"),
-        ("su nix-shell nix runuser", "-c --command --run"),
-        ("uv poetry pipenv pdm rye hatch conda mamba heroku", "run"),
-        ("bundle npm pnpm yarn mise asdf direnv bun", "exec dlx x"),
-        ("vagrant fly flyctl", "ssh"),
+        ("find", "-exec -execdir -ok"),
+        ("uv poetry pipenv pdm rye hatch conda mamba", "run"),
+        ("bundle npm pnpm yarn bun", "exec dlx x"),
     )
     for program in programs.split()
 }
 """Programs that run the command in their arguments, after one of these words; with none, after the program."""
 _INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "perl", "php", "bash", "sh"))
 """These are what environments such as `uv run` are for."""
-_SERVICES = frozenset(("systemctl", "service", "rc-service", "supervisorctl", "launchctl", "pkill", "killall", "pm2"))
-"""Programs whose arguments are names of other programs."""
-_LOOKS_ONLY = frozenset(("status", "show", "cat", "is-active", "is-enabled", "list", "list-units", "logs"))
-_INSTALLERS = frozenset(
-    """
-    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet
-    """.split()  # noqa: SIM905  a list of literals would take a page
-)
-"""Package managers of projects."""
-_INSTALLS = frozenset(("install", "i", "add", "get", "require"))
-_MESSAGES = frozenset(("-m", "-am", "--message", "--title", "--body", "-b"))
-"""Flags of git and its hosts' programs that take a text."""
 _READING = frozenset(
     """
     cat head tail less more grep rg ack ag ls find fd wc jq yq diff stat file tree echo printf cd pwd which type sort
     uniq cut awk sed bat test true
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
-_WRITING = frozenset(("rm", "rmdir", "mv", "cp", "touch", "tee", "mkdir", "ln", "truncate", "chmod", "chown", "sed"))
-"""Programs whose arguments are files."""
 _RUNS_TEXT = frozenset(
     """
     psql mysql sqlite3 mongosh mongo duckdb python python3 node ruby perl php osascript clickhouse-client
@@ -144,10 +128,9 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
         found.update(
             rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules
         )
-    folder = ""  # Below the working directory, after `cd`.
-    for at, (words, targets) in enumerate(simple):
+    for words, targets in simple:
         for target in targets:
-            _match_path(index, _below(folder, target), found, reads=False)
+            _match_path(index, target, found, reads=False)
         for carried in _carried_commands(index, words):
             program, rest = _program_of(carried[0]), carried[1:]
             if depth and len(carried) == 1 and " " in carried[0]:
@@ -157,55 +140,29 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
                 flags = [word[:1] == "-" and word[:2] != "--" and word[-1:] == "c" for word in rest]
                 if True in flags and (text := rest[flags.index(True) + 1 :]):
                     _match_command(index, text[0], found, depth - 1)
-            _match_program(index["c"], program, rest, found, simple, at)
-            if program in _SERVICES and _LOOKS_ONLY.isdisjoint(rest):
-                _match_names(index["c"], (word.removesuffix(".service") for word in rest), found)
-            if program in _INSTALLERS and not _INSTALLS.isdisjoint(rest[:3]):
-                _match_names(index["c"], (_package_of(word) for word in rest), found)
+            _match_program(index["c"], program, rest, found)
             if program not in _BEFORE_PROGRAM:
-                _match_arguments(index, carried, program, folder, found)
-        if words[:1] == ["cd"] and len(words) > 1:
-            folder = _below(folder, words[1])[-1000:]
+                _match_arguments(index, carried, program, found)
 
 
-def _below(folder: str, path: str) -> str:
-    return f"{folder}/{path}" if folder and path[:1] not in ("/", "~", "-", "$") else path
-
-
-def _package_of(word: str) -> str:
-    """The name of a package without its version: `jest@29`, `numpy>=2`, `celery[redis]`."""
-    at = 1
-    while at < len(word) and word[at] not in "@=<>~![":
-        at += 1
-    return word[:at]
-
-
-def _match_arguments(
-    index: Mapping[str, Any], words: Sequence[str], program: str, folder: str, found: set[int]
-) -> None:
+def _match_arguments(index: Mapping[str, Any], words: Sequence[str], program: str, found: set[int]) -> None:
     """Add the rules on the files and names in a command's arguments."""
     rest = words[1:]
     if "/" in words[0]:
-        _match_path(index, _below(folder, words[0]), found, reads=False)
+        _match_path(index, words[0], found, reads=False)
     is_reading = (program in _READING and not (program == "sed" and "-i" in "".join(rest[:2]))) or (
         program == "git" and any(word in _GIT_READING for word in rest[:2])
     )
-    before = ""
     for word in rest:
-        is_text = (" " in word and program not in _RUNS_TEXT) or (
-            program in ("git", "gh", "glab") and before in _MESSAGES
-        )
-        before = word
-        if is_text:
+        if " " in word and program not in _RUNS_TEXT:
             continue  # A message, not a name.
-        is_file = program in _WRITING or "." in word or "/" in word
-        _match_path(index, _below(folder, word) if is_file else word, found, reads=is_reading)
+        _match_path(index, word, found, reads=is_reading)
         if not is_reading and index["w"]:
             _match_words(index["w"], (word.lower(), *word.lower().translate(_BREAKS).split(" ")), found)
 
 
 def _program_of(word: str) -> str:
-    return word.rsplit("/", 1)[-1].lower().removesuffix(".exe")
+    return word.rsplit("/", 1)[-1].lower()
 
 
 def _carried_commands(index: Mapping[str, Any], words: list[str], most: int = MOST_CARRIED) -> Iterator[list[str]]:
@@ -221,7 +178,7 @@ def _carried_commands(index: Mapping[str, Any], words: list[str], most: int = MO
             words = inner
             continue
         yield words
-        if program.startswith("python") and words[1:2] == ["-m"]:
+        if program in ("python", "python3") and words[1:2] == ["-m"]:
             words = words[2:]
             continue
         starts = _CARRIERS.get(program)
@@ -248,10 +205,8 @@ def _commands_within(
             yield from _carried_commands(index, words[start:], most)
             return
         elif name in _INTERPRETERS and "run" in starts and "exec" not in starts:
-            if rest[:1] == ["-m"]:
-                yield from _carried_commands(index, rest[1:], most)
             return
-        elif name in index["c"] or name in _SHELLS or name in _SERVICES:
+        elif name in index["c"] or name in _SHELLS:
             yield [name, *rest]
 
 
@@ -262,29 +217,9 @@ def _after_flags(words: list[str], with_value: str) -> list[str]:
     return words[at:]
 
 
-def _match_names(commands: Mapping[str, Any], names: Iterable[str], found: set[int]) -> None:
-    """Add the rules on the programs of these names, whatever they do."""
-    for name in names:
-        found.update(rule for rule, wanted in commands.get(name, ()) if not wanted)
-
-
-def _match_program(
-    commands: Mapping[str, Any],
-    program: str,
-    rest: Sequence[str],
-    found: set[int],
-    line: Sequence[tuple[Sequence[str], Sequence[str]]],
-    at: int,
-) -> None:
-    """Add the rules on a program with these arguments, which is number `at` on the line."""
-    for name in {program, program.rstrip("0123456789.-")}:
-        for rule, wanted in commands.get(name, ()):
-            if wanted[:1] == ["|"]:
-                later = (word for words, _ in line[at + 1 : at + 1 + MOST_CARRIED] for word in words[:3])
-                if any(_program_of(word) == wanted[1] for word in later):
-                    found.add(rule)
-            elif rule not in found and _has_words(wanted, rest):
-                found.add(rule)
+def _match_program(commands: Mapping[str, Any], program: str, rest: Sequence[str], found: set[int]) -> None:
+    for name in {program, program.rstrip("0123456789.-")}:  # `python3.11`
+        found.update(rule for rule, wanted in commands.get(name, ()) if rule not in found and _has_words(wanted, rest))
 
 
 def _has_words(wanted: Sequence[str], rest: Sequence[str]) -> bool:
