@@ -22,6 +22,7 @@ _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", 
 _VALUE_FLAGS = {"sudo": "ughpCrt", "doas": "uC", "env": "uC", "xargs": "IiLnPdEs", "nice": "n", "timeout": "ks"}
 """Their flags that take a value as the next word."""
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "fish"))
+_SHELLS_AND_SSH = _SHELLS | {"ssh"}
 _CARRIERS: Mapping[str, frozenset[str]] = {
     program: frozenset(words.split())
     for programs, words in (
@@ -52,6 +53,8 @@ _SHELL_WORDS = frozenset(("{", "}", "!", "if", "then", "elif", "else", "while", 
 _SPECIAL = frozenset(" \t\n'\"\\;|&()`$<>")
 """Characters that mean something to a shell within a word."""
 _BRANCH = "branch "
+_PUSHES_MORE = frozenset(("--all", "--branches", "--mirror", "-o", "--push-option", "--repo", "--exec"))
+"""Options of `git push` after which the other words do not tell what is pushed."""
 _ENVIRONMENTS = {
     name: environment
     for environment, names in (
@@ -83,24 +86,22 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
         text = arguments.get(key)
         if isinstance(text, str) and index["w"]:
             _match_words(index["w"], text[:MOST_TEXT_CHARACTERS].lower().translate(_BREAKS).split(" "), found)
+    return sorted(found)
+
+
+def _meant(index: Mapping[str, Any], rules: set[int], words: Sequence[str]) -> set[int]:
+    """Return those of the rules that are about no branch or environment, or one that this command may mean."""
     places = index.get("o", {})
-    return sorted(
-        rule
-        for rule in found
-        if str(rule) not in places or type(command) is not str or not _names_others(command, places[str(rule)])
-    )
+    return {rule for rule in rules if str(rule) not in places or not _names_others(words, places[str(rule)])}
 
 
-def _names_others(line: str, places: Sequence[str]) -> bool:
-    """Whether a command line names other branches or environments, and none of these."""
-    commands = [words for words, _ in split_commands(line[:MOST_COMMAND_CHARACTERS])]
+def _names_others(words: Sequence[str], places: Sequence[str]) -> bool:
+    """Whether a command names other branches or environments, and none of these."""
     branches = [place[len(_BRANCH) :] for place in places if place.startswith(_BRANCH)]
     if branches:
-        pushes = [words[words.index("push") + 1 :] for words in commands if "push" in words]
-        return bool(pushes) and all(_pushes_to_others(words, branches) for words in pushes)
+        return "push" in words and _pushes_to_others(words[words.index("push") + 1 :], branches)
     named = {
         _ENVIRONMENTS[token]
-        for words in commands
         for word in words
         if word[:1] not in ("/", "~")
         for token in word.lower().translate(_BREAKS).translate(_JOINTS).split()
@@ -114,8 +115,7 @@ def _pushes_to_others(arguments: Sequence[str], branches: Sequence[str]) -> bool
     targets = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in specs]
     return (
         bool(targets)
-        and "--all" not in arguments
-        and "--mirror" not in arguments
+        and _PUSHES_MORE.isdisjoint(arguments)
         and not any(target in ("", "HEAD", "@", *branches) or "$" in target or "*" in target for target in targets)
     )
 
@@ -125,24 +125,28 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
     programs = {words[0].rsplit("/", 1)[-1] for words, _ in simple if words}
     if not programs.isdisjoint(_RUNS_TEXT):
         lower = " ".join(command.lower().split())
-        found.update(
-            rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules
-        )
+        said = {rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules}
+        found |= _meant(index, said, [word for words, _ in simple for word in words])
     for words, targets in simple:
+        mine: set[int] = set()
+        lines = []  # What it has another shell run: each command of it speaks for itself.
         for target in targets:
-            _match_path(index, target, found, reads=False)
+            _match_path(index, target, mine, reads=False)
         for carried in _carried_commands(index, words):
             program, rest = _program_of(carried[0]), carried[1:]
             if depth and len(carried) == 1 and " " in carried[0]:
-                _match_command(index, carried[0], found, depth - 1)
+                lines.append(carried[0])
                 continue
             if program in _SHELLS and depth:
                 flags = [word[:1] == "-" and word[:2] != "--" and word[-1:] == "c" for word in rest]
                 if True in flags and (text := rest[flags.index(True) + 1 :]):
-                    _match_command(index, text[0], found, depth - 1)
-            _match_program(index["c"], program, rest, found)
+                    lines.append(text[0])
+            _match_program(index["c"], program, rest, mine)
             if program not in _BEFORE_PROGRAM:
-                _match_arguments(index, carried, program, found)
+                _match_arguments(index, carried, program, mine)
+        for line in dict.fromkeys(lines):
+            _match_command(index, line, mine, depth - 1)
+        found |= _meant(index, mine, [word for word in words if word not in lines])
 
 
 def _match_arguments(index: Mapping[str, Any], words: Sequence[str], program: str, found: set[int]) -> None:
@@ -331,7 +335,8 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
     targets: list[str] = []
     word, quote, has_word, redirected = "", "", False, False
     ends: list[str] = []  # Of here-documents, whose text begins in the next line.
-    at, length = 0, len(line)
+    last_lines: dict[str, int] = {}
+    at, length, line_at = 0, len(line), 0
 
     def end_word() -> None:
         nonlocal word, has_word, redirected
@@ -374,20 +379,20 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
             if words or targets:
                 yield words, targets
             words, targets = [], []
-            while c == "\n" and ends and at < length:
-                end = line.find("\n", at)
-                text, at = line[at : end if end >= 0 else length], length if end < 0 else end + 1
-                if text.strip() == ends[0]:
-                    ends.pop(0)
+            if c == "\n":
+                # What a shell is given is run; for other programs it is text.
+                if ends and _SHELLS_AND_SSH.isdisjoint(line[line_at:at].lower().translate(_BREAKS).split()):
+                    last_lines = last_lines or _last_lines(line)
+                    for end in ends:
+                        at = _after_text(line, at, end) if last_lines.get(end, -1) >= at else at
+                ends, line_at = [], at
         elif c == "<" and line[at : at + 1] == "<" and line[at : at + 2] != "<<":
             end_word()
             at += 1
             end = at
             while end < length and line[end] not in "\n;|&<>)":
                 end += 1
-            # What a shell is given is run; for other programs it is text.
-            if not words or _program_of(words[0]) not in _SHELLS | {"ssh"}:
-                ends.append(line[at:end].split("#")[0].strip(" \t-").split(" ")[0].strip("'\"\\"))
+            ends.append(line[at:end].split("#")[0].strip(" \t-").split(" ")[0].strip("'\"\\"))
             at = end
         elif c in "<>":
             if word.isdigit():
@@ -407,6 +412,26 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
     end_word()
     if words or targets:
         yield words, targets
+
+
+def _last_lines(text: str) -> dict[str, int]:
+    """Return where each line begins for the last time, by its words."""
+    found, at = {}, 0
+    for line in text.split("\n"):
+        found[line.strip()] = at
+        at += len(line) + 1
+    return found
+
+
+def _after_text(line: str, at: int, end: str) -> int:
+    """Return the place after the here-document that begins at `at`."""
+    while at < len(line):
+        stop = line.find("\n", at)
+        stop = len(line) if stop < 0 else stop
+        text, at = line[at:stop], stop + 1
+        if text.strip() == end:
+            break
+    return at
 
 
 def _from_program(words: list[str]) -> list[str]:

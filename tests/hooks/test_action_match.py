@@ -43,6 +43,8 @@ def test_a_line_is_cut_into_its_commands(line: str, words: list[list[str]]) -> N
         "docker exec sudo " * 10_000,
         "cd a;" * 20_000,
         "a" * 400_000,
+        "cat <<A\n" * 20_000,
+        "".join(f"cat <<A{n}\n" for n in range(20_000)),
     ],
 )
 def test_a_long_line_costs_no_more_than_its_length(command: str) -> None:
@@ -94,6 +96,10 @@ def test_the_targets_of_redirections_are_known() -> None:
         ("git push", "bash -lc 'git push'", True),
         ("git push", "eval 'git push'", True),
         ("git push", "bash <<EOF\ngit push\nEOF", True),
+        ("git push", "sudo bash -s <<EOF\ngit push\nEOF", True),
+        ("git push", "docker exec -i web sh <<EOF\ngit push\nEOF", True),
+        ("git push", "cat <<EOF | bash\ngit push\nEOF", True),
+        ("git push", "echo $((1 << 2))\ngit push", True),
         # Text that is only written is no command.
         ("git push", "cat > notes.txt <<'EOF'\ngit push\nEOF\nls", False),
         ("git push", "cat > notes.txt <<-EOF\n\tgit push\n\tEOF\ngit push", True),
@@ -206,6 +212,13 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         ("Never push to main.", "git push origin fix/login", False),
         ("Never push to main.", "git push -u origin feature:feature", False),
         ("Never push to main.", "git push --force --all", True),
+        ("Never push to main.", "git push -o ci.skip origin", True),
+        # Each command of a line speaks for itself.
+        ("Never push to main.", "git push origin fix; bash -c 'git push origin main'", True),
+        ("Never push to main.", "bash -c 'git push origin fix'", False),
+        ("Don't run kubectl delete on production.", "kubectl -n staging get pods; kubectl delete pod x", True),
+        ("Don't run kubectl delete on production.", "bash -c 'kubectl -n dev get pods; kubectl delete pod x'", True),
+        ("Don't run kubectl delete on production.", "ssh staging 'kubectl delete pod x'", False),
         ("Don't push directly to main or master.", "git push origin master", True),
         ("Never push to anything but main.", "git push origin fix", True),
         ("Only push to main.", "git push origin fix", True),
