@@ -126,7 +126,7 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
     if not programs.isdisjoint(_RUNS_TEXT):
         lower = " ".join(command.lower().split())
         said = {rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules}
-        found |= _meant(index, said, [word for words, _ in simple for word in words])
+        found |= _meant(index, said - found, [word for words, _ in simple for word in words])
     for words, targets in simple:
         mine: set[int] = set()
         lines = []  # What it has another shell run: each command of it speaks for itself.
@@ -146,7 +146,7 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
                 _match_arguments(index, carried, program, mine)
         for line in dict.fromkeys(lines):
             _match_command(index, line, mine, depth - 1)
-        found |= _meant(index, mine, [word for word in words if word not in lines])
+        found |= _meant(index, mine - found, [word for word in words if word not in lines])
 
 
 def _match_arguments(index: Mapping[str, Any], words: Sequence[str], program: str, found: set[int]) -> None:
@@ -416,7 +416,8 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
 
 def _last_lines(text: str) -> dict[str, int]:
     """Return where each line begins for the last time, by its words."""
-    found, at = {}, 0
+    found: dict[str, int] = {}
+    at = 0
     for line in text.split("\n"):
         found[line.strip()] = at
         at += len(line) + 1
