@@ -97,9 +97,9 @@ def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any
     from .entryfile import read_entry_file
 
     entry = read_entry_file(vault, path)
-    if entry is None or not (entry.is_in_use or entry.status in ("inbox", "resolved")):
+    if entry is None or not (entry.is_in_use or (field == "helped" and entry.status in ("inbox", "resolved"))):
         return None
-    said = " ".join(entry.body.split())
+    said = " ".join(entry.excerpt.split())
     if compiled[field].removesuffix(CUT) not in said:
         return None
     return {**compiled, "guard": entry.guard if entry.guard in STRONGEST else ""}

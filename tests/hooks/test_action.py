@@ -157,7 +157,19 @@ def test_what_is_out_of_use_or_edited_is_told_no_more(box: Sandbox) -> None:
 PUSH_NOTE = "personal-private/preferences/push.md"
 
 
-@pytest.mark.parametrize("change", [("active", "dismissed"), ("to main", "to the mainframe"), ("# gone", "")])
+REWORDED = "Push as you like.\n\n## Evidence\n\n> Never push to main."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("active", "dismissed"),
+        ("active", "inbox"),
+        ("to main", "to the mainframe"),
+        ("Never push to main.", REWORDED),
+        ("# gone", ""),
+    ],
+)
 @pytest.mark.parametrize("how", ["", "deny"])
 def test_a_change_holds_before_the_worker_has_seen_it(box: Sandbox, how: str, change: tuple[str, str]) -> None:
     guard(box, how)
