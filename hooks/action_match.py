@@ -383,8 +383,8 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
                 # What a shell is given is run; for other programs it is text.
                 if ends and _SHELLS_AND_SSH.isdisjoint(line[line_at:at].lower().translate(_BREAKS).split()):
                     last_lines = last_lines or _last_lines(line)
-                    for end in ends:
-                        at = _after_text(line, at, end) if last_lines.get(end, -1) >= at else at
+                    for closing in ends:
+                        at = _after_text(line, at, closing) if last_lines.get(closing, -1) >= at else at
                 ends, line_at = [], at
         elif c == "<" and line[at : at + 1] == "<" and line[at : at + 2] != "<<":
             end_word()
