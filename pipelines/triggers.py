@@ -269,7 +269,7 @@ class _Mentions:
             self.forbidden.append(name)
         elif (
             _WANTED.search(clause)
-            or re.match(r"\W*(?:instead of|rather than|not\b)", after)
+            or re.match(r"\W*(?:instead of|rather than|not\b|only\b)", after)
             or "use" in clause[:6].lower()
         ):
             self.wanted.append(name)

@@ -186,6 +186,7 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         # An option that a ban names is part of what it forbids.
         ("Never commit with --no-verify.", {"git commit --no-verify"}, {"git commit"}),
         ("Always commit with --signoff.", {"git commit"}, {"git commit --signoff"}),
+        ("yarn only in this repo.", {"npm", "pnpm"}, {"yarn"}),
         # A verb whose object is named.
         ("Never delete dist/app.js.", {"dist/app.js"}, {"rm"}),
         ("Never delete files without asking.", {"rm"}, set()),
