@@ -148,6 +148,7 @@ _TO_BRANCH = re.compile(
     r"(?P<branches>(?:[`'\"]?\b(?:main|master|trunk|develop|production)\b[`'\"]?(?:\s*(?:,|/|or|and)\s*(?:to\s+)?)?)+)",
     re.I,
 )
+_PUSH = re.compile(r"\bpush", re.I)
 _ENVIRONMENT = re.compile(r"(?<![\w./-])(prod(?:uction)?|staging)(?![\w/]|[.-]\w)", re.I)
 _NOT_ALONE = re.compile(r"\b(?:only|except|unless|but|outside|instead|other than|before|after|until)\b", re.I)
 _AND_OR = frozenset({"and/or", "he/she", "yes/no", "n/a", "i/o", "ci/cd", "tcp/ip", "w/o", "a/b"})
@@ -175,7 +176,8 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
 def _places_of(text: str) -> tuple[str, ...]:
     """Return the branches and environments that a ban is about."""
     places = []
-    for match in _TO_BRANCH.finditer(text):
+    matches = [*_TO_BRANCH.finditer(text)]
+    for match in matches if len(matches) == len(_PUSH.findall(text)) else ():  # Else it forbids other pushes, too.
         if not _NOT_ALONE.search(match["between"]):
             places += [f"branch {name}" for name in re.findall(r"[a-z]+", match["branches"].lower()) if len(name) > 3]
     if is_ban(text) and not _NOT_ALONE.search(text):

@@ -214,6 +214,9 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         ("Never push to main.", "git push -u origin feature:feature", False),
         ("Never push to main.", "git push --force --all", True),
         ("Never push to main.", "git push -o ci.skip origin", True),
+        ("Never push to main or force-push anywhere.", "git push --force origin fix", True),
+        ("Never push to main. Ask before you push to develop.", "git push origin develop", True),
+        ("Never push to main. Never push to master.", "git push origin fix", False),
         # Each command of a line speaks for itself.
         ("Never push to main.", "git push origin fix; bash -c 'git push origin main'", True),
         ("Never push to main.", "bash -c 'git push origin fix'", False),
