@@ -91,7 +91,7 @@ def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any
         if [state.st_mtime_ns, state.st_size] == compiled.get("stamp"):
             return compiled
     except OSError:
-        if not os.path.isdir(vault):  # On a disk that is not here.
+        if not os.path.isdir(vault) or not os.listdir(vault):  # On a disk that is not here.
             return compiled
     from ..vault.wording import CUT
     from .entryfile import read_entry_file
