@@ -15,12 +15,12 @@ MOST_COMMAND_CHARACTERS = 500_000
 MOST_TEXT_CHARACTERS = 60_000
 """Most characters of a file's new text that are searched."""
 MOST_CARRIED = 40
-"""Most words among which a command that another one carries may begin, and most of such commands in one another."""
+"""Most words of a command at which one that it carries may begin, and most commands that carry one another."""
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
 _VALUE_FLAGS = {"sudo": "ughpCrt", "doas": "uC", "env": "uC", "xargs": "IiLnPdEs", "nice": "n", "timeout": "ks"}
-"""Their flags that take a value as the next word."""
+"""Flags of these programs whose value is the next word."""
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "fish"))
 _SHELLS_AND_SSH = _SHELLS | {"ssh"}
 _CARRIERS: Mapping[str, frozenset[str]] = {
@@ -36,7 +36,7 @@ _CARRIERS: Mapping[str, frozenset[str]] = {
 }
 """Programs that run the command in their arguments, after one of these words; with none, after the program."""
 _INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "perl", "php", "bash", "sh"))
-"""These are what environments such as `uv run` are for."""
+"""Environments such as `uv run` are made for these: a rule on calling them directly does not mean such a call."""
 _READING = frozenset(
     """
     cat head tail less more grep rg ack ag ls find fd wc jq yq diff stat file tree echo printf cd pwd which type sort
