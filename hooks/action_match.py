@@ -386,13 +386,20 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
                     for closing in ends:
                         at = _after_text(line, at, closing) if last_lines.get(closing, -1) >= at else at
                 ends, line_at = [], at
-        elif c == "<" and line[at : at + 1] == "<" and line[at : at + 2] != "<<":
+        elif c == "<" and line[at : at + 2] == "<<":  # The word that follows is its input.
             end_word()
-            at += 1
-            end = at
-            while end < length and line[end] not in "\n;|&<>)":
+            at += 2
+        elif c == "<" and line[at : at + 1] == "<":
+            end_word()
+            at += 2 if line[at + 1 : at + 2] == "-" else 1
+            while line[at : at + 1] in (" ", "\t", "\\"):
+                at += 1
+            mark = line[at : at + 1]
+            end = max(at, line.find(mark, at + 1) + 1) if mark in ("'", '"') else at
+            while end < length and line[end] not in _SPECIAL:
                 end += 1
-            ends.append(line[at:end].split("#")[0].strip(" \t-").split(" ")[0].strip("'\"\\"))
+            if end > at:
+                ends.append(line[at:end].strip("'\""))
             at = end
         elif c in "<>":
             if word.isdigit():

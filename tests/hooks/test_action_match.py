@@ -100,6 +100,11 @@ def test_the_targets_of_redirections_are_known() -> None:
         ("git push", "docker exec -i web sh <<EOF\ngit push\nEOF", True),
         ("git push", "cat <<EOF | bash\ngit push\nEOF", True),
         ("git push", "echo $((1 << 2))\ngit push", True),
+        ("git push", "cat <<< $(git push)", True),
+        ("git push", "cat <<EOF $(git push)\nx\nEOF", True),
+        ("git push", "cat <<< x\ngit push\nx", True),
+        ("git push", "cat << 'END OF IT' > notes.txt\ngit push\nEND OF IT", False),
+        ("git push", "cat > notes.txt <<\\EOF\ngit push\nEOF", False),
         # Text that is only written is no command.
         ("git push", "cat > notes.txt <<'EOF'\ngit push\nEOF\nls", False),
         ("git push", "cat > notes.txt <<-EOF\n\tgit push\n\tEOF\ngit push", True),
