@@ -91,15 +91,15 @@ def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any
         if [state.st_mtime_ns, state.st_size] == compiled.get("stamp"):
             return compiled
     except OSError:
-        if not os.path.isdir(vault):  # On a disk that is not here.
+        if not os.path.isdir(vault) or not os.listdir(vault):  # On a disk that is not here.
             return compiled
     from ..vault.wording import CUT
     from .entryfile import read_entry_file
 
     entry = read_entry_file(vault, path)
-    if entry is None or not (entry.is_in_use or entry.status in ("inbox", "resolved")):
+    if entry is None or not (entry.is_in_use or (field == "helped" and entry.status in ("inbox", "resolved"))):
         return None
-    said = " ".join(entry.body.split())
+    said = " ".join(entry.excerpt.split())
     if compiled[field].removesuffix(CUT) not in said:
         return None
     return {**compiled, "guard": entry.guard if entry.guard in STRONGEST else ""}

@@ -8,56 +8,41 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
 MOST_COMMAND_CHARACTERS = 500_000
 MOST_TEXT_CHARACTERS = 60_000
 """Most characters of a file's new text that are searched."""
 MOST_CARRIED = 40
-"""Most words among which a command that another one carries may begin, and most of such commands in one another."""
+"""Most words of a command at which one that it carries may begin, and most commands that carry one another."""
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
 _VALUE_FLAGS = {"sudo": "ughpCrt", "doas": "uC", "env": "uC", "xargs": "IiLnPdEs", "nice": "n", "timeout": "ks"}
-"""Their flags that take a value as the next word."""
+"""Flags of these programs whose value is the next word."""
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "fish"))
+_SHELLS_AND_SSH = _SHELLS | {"ssh"}
 _CARRIERS: Mapping[str, frozenset[str]] = {
     program: frozenset(words.split())
     for programs, words in (
-        ("ssh eval watch parallel npx bunx uvx pnpx", ""),
+        ("ssh eval npx bunx uvx pnpx", ""),
         ("docker podman docker-compose kubectl oc", "exec run debug"),
-        ("find fd", "-exec -execdir -ok -x -X --exec"),
-        ("su nix-shell nix runuser", "-c --command --run"),
-        ("uv poetry pipenv pdm rye hatch conda mamba heroku", "run"),
-        ("bundle npm pnpm yarn mise asdf direnv bun", "exec dlx x"),
-        ("vagrant fly flyctl", "ssh"),
+        ("find", "-exec -execdir -ok"),
+        ("uv poetry pipenv pdm rye hatch conda mamba", "run"),
+        ("bundle npm pnpm yarn bun", "exec dlx x"),
     )
     for program in programs.split()
 }
 """Programs that run the command in their arguments, after one of these words; with none, after the program."""
 _INTERPRETERS = frozenset(("python", "python3", "node", "ruby", "perl", "php", "bash", "sh"))
-"""These are what environments such as `uv run` are for."""
-_SERVICES = frozenset(("systemctl", "service", "rc-service", "supervisorctl", "launchctl", "pkill", "killall", "pm2"))
-"""Programs whose arguments are names of other programs."""
-_LOOKS_ONLY = frozenset(("status", "show", "cat", "is-active", "is-enabled", "list", "list-units", "logs"))
-_INSTALLERS = frozenset(
-    """
-    npm pnpm yarn bun pip pip3 uv poetry pipenv pdm conda mamba gem bundle cargo go composer dotnet
-    """.split()  # noqa: SIM905  a list of literals would take a page
-)
-"""Package managers of projects."""
-_INSTALLS = frozenset(("install", "i", "add", "get", "require"))
-_MESSAGES = frozenset(("-m", "-am", "--message", "--title", "--body", "-b"))
-"""Flags of git and its hosts' programs that take a text."""
+"""Environments such as `uv run` are made for these: a rule on calling them directly does not mean such a call."""
 _READING = frozenset(
     """
     cat head tail less more grep rg ack ag ls find fd wc jq yq diff stat file tree echo printf cd pwd which type sort
     uniq cut awk sed bat test true
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
-_WRITING = frozenset(("rm", "rmdir", "mv", "cp", "touch", "tee", "mkdir", "ln", "truncate", "chmod", "chown", "sed"))
-"""Programs whose arguments are files."""
 _RUNS_TEXT = frozenset(
     """
     psql mysql sqlite3 mongosh mongo duckdb python python3 node ruby perl php osascript clickhouse-client
@@ -68,6 +53,8 @@ _SHELL_WORDS = frozenset(("{", "}", "!", "if", "then", "elif", "else", "while", 
 _SPECIAL = frozenset(" \t\n'\"\\;|&()`$<>")
 """Characters that mean something to a shell within a word."""
 _BRANCH = "branch "
+_PUSHES_MORE = frozenset(("--all", "--branches", "--mirror", "-o", "--push-option", "--repo", "--exec"))
+"""Options of `git push` after which the other words do not tell what is pushed."""
 _ENVIRONMENTS = {
     name: environment
     for environment, names in (
@@ -99,24 +86,22 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
         text = arguments.get(key)
         if isinstance(text, str) and index["w"]:
             _match_words(index["w"], text[:MOST_TEXT_CHARACTERS].lower().translate(_BREAKS).split(" "), found)
+    return sorted(found)
+
+
+def _meant(index: Mapping[str, Any], rules: set[int], words: Sequence[str]) -> set[int]:
+    """Return those of the rules that are about no branch or environment, or one that this command may mean."""
     places = index.get("o", {})
-    return sorted(
-        rule
-        for rule in found
-        if str(rule) not in places or type(command) is not str or not _names_others(command, places[str(rule)])
-    )
+    return {rule for rule in rules if str(rule) not in places or not _names_others(words, places[str(rule)])}
 
 
-def _names_others(line: str, places: Sequence[str]) -> bool:
-    """Whether a command line names other branches or environments, and none of these."""
-    commands = [words for words, _ in split_commands(line[:MOST_COMMAND_CHARACTERS])]
+def _names_others(words: Sequence[str], places: Sequence[str]) -> bool:
+    """Whether a command names other branches or environments, and none of these."""
     branches = [place[len(_BRANCH) :] for place in places if place.startswith(_BRANCH)]
     if branches:
-        pushes = [words[words.index("push") + 1 :] for words in commands if "push" in words]
-        return bool(pushes) and all(_pushes_to_others(words, branches) for words in pushes)
+        return "push" in words and _pushes_to_others(words[words.index("push") + 1 :], branches)
     named = {
         _ENVIRONMENTS[token]
-        for words in commands
         for word in words
         if word[:1] not in ("/", "~")
         for token in word.lower().translate(_BREAKS).translate(_JOINTS).split()
@@ -130,8 +115,7 @@ def _pushes_to_others(arguments: Sequence[str], branches: Sequence[str]) -> bool
     targets = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in specs]
     return (
         bool(targets)
-        and "--all" not in arguments
-        and "--mirror" not in arguments
+        and _PUSHES_MORE.isdisjoint(arguments)
         and not any(target in ("", "HEAD", "@", *branches) or "$" in target or "*" in target for target in targets)
     )
 
@@ -141,71 +125,48 @@ def _match_command(index: Mapping[str, Any], command: str, found: set[int], dept
     programs = {words[0].rsplit("/", 1)[-1] for words, _ in simple if words}
     if not programs.isdisjoint(_RUNS_TEXT):
         lower = " ".join(command.lower().split())
-        found.update(
-            rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules
-        )
-    folder = ""  # Below the working directory, after `cd`.
-    for at, (words, targets) in enumerate(simple):
+        said = {rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules}
+        found |= _meant(index, said - found, [word for words, _ in simple for word in words])
+    for words, targets in simple:
+        mine: set[int] = set()
+        lines = []  # What it has another shell run: each command of it speaks for itself.
         for target in targets:
-            _match_path(index, _below(folder, target), found, reads=False)
+            _match_path(index, target, mine, reads=False)
         for carried in _carried_commands(index, words):
             program, rest = _program_of(carried[0]), carried[1:]
             if depth and len(carried) == 1 and " " in carried[0]:
-                _match_command(index, carried[0], found, depth - 1)
+                lines.append(carried[0])
                 continue
             if program in _SHELLS and depth:
                 flags = [word[:1] == "-" and word[:2] != "--" and word[-1:] == "c" for word in rest]
                 if True in flags and (text := rest[flags.index(True) + 1 :]):
-                    _match_command(index, text[0], found, depth - 1)
-            _match_program(index["c"], program, rest, found, simple, at)
-            if program in _SERVICES and _LOOKS_ONLY.isdisjoint(rest):
-                _match_names(index["c"], (word.removesuffix(".service") for word in rest), found)
-            if program in _INSTALLERS and not _INSTALLS.isdisjoint(rest[:3]):
-                _match_names(index["c"], (_package_of(word) for word in rest), found)
+                    lines.append(text[0])
+            _match_program(index["c"], program, rest, mine)
             if program not in _BEFORE_PROGRAM:
-                _match_arguments(index, carried, program, folder, found)
-        if words[:1] == ["cd"] and len(words) > 1:
-            folder = _below(folder, words[1])[-1000:]
+                _match_arguments(index, carried, program, mine)
+        for line in dict.fromkeys(lines):
+            _match_command(index, line, mine, depth - 1)
+        found |= _meant(index, mine - found, [word for word in words if word not in lines])
 
 
-def _below(folder: str, path: str) -> str:
-    return f"{folder}/{path}" if folder and path[:1] not in ("/", "~", "-", "$") else path
-
-
-def _package_of(word: str) -> str:
-    """The name of a package without its version: `jest@29`, `numpy>=2`, `celery[redis]`."""
-    at = 1
-    while at < len(word) and word[at] not in "@=<>~![":
-        at += 1
-    return word[:at]
-
-
-def _match_arguments(
-    index: Mapping[str, Any], words: Sequence[str], program: str, folder: str, found: set[int]
-) -> None:
+def _match_arguments(index: Mapping[str, Any], words: Sequence[str], program: str, found: set[int]) -> None:
     """Add the rules on the files and names in a command's arguments."""
     rest = words[1:]
     if "/" in words[0]:
-        _match_path(index, _below(folder, words[0]), found, reads=False)
+        _match_path(index, words[0], found, reads=False)
     is_reading = (program in _READING and not (program == "sed" and "-i" in "".join(rest[:2]))) or (
         program == "git" and any(word in _GIT_READING for word in rest[:2])
     )
-    before = ""
     for word in rest:
-        is_text = (" " in word and program not in _RUNS_TEXT) or (
-            program in ("git", "gh", "glab") and before in _MESSAGES
-        )
-        before = word
-        if is_text:
+        if " " in word and program not in _RUNS_TEXT:
             continue  # A message, not a name.
-        is_file = program in _WRITING or "." in word or "/" in word
-        _match_path(index, _below(folder, word) if is_file else word, found, reads=is_reading)
+        _match_path(index, word, found, reads=is_reading)
         if not is_reading and index["w"]:
             _match_words(index["w"], (word.lower(), *word.lower().translate(_BREAKS).split(" ")), found)
 
 
 def _program_of(word: str) -> str:
-    return word.rsplit("/", 1)[-1].lower().removesuffix(".exe")
+    return word.rsplit("/", 1)[-1].lower()
 
 
 def _carried_commands(index: Mapping[str, Any], words: list[str], most: int = MOST_CARRIED) -> Iterator[list[str]]:
@@ -221,7 +182,7 @@ def _carried_commands(index: Mapping[str, Any], words: list[str], most: int = MO
             words = inner
             continue
         yield words
-        if program.startswith("python") and words[1:2] == ["-m"]:
+        if program in ("python", "python3") and words[1:2] == ["-m"]:
             words = words[2:]
             continue
         starts = _CARRIERS.get(program)
@@ -248,10 +209,8 @@ def _commands_within(
             yield from _carried_commands(index, words[start:], most)
             return
         elif name in _INTERPRETERS and "run" in starts and "exec" not in starts:
-            if rest[:1] == ["-m"]:
-                yield from _carried_commands(index, rest[1:], most)
             return
-        elif name in index["c"] or name in _SHELLS or name in _SERVICES:
+        elif name in index["c"] or name in _SHELLS:
             yield [name, *rest]
 
 
@@ -262,29 +221,9 @@ def _after_flags(words: list[str], with_value: str) -> list[str]:
     return words[at:]
 
 
-def _match_names(commands: Mapping[str, Any], names: Iterable[str], found: set[int]) -> None:
-    """Add the rules on the programs of these names, whatever they do."""
-    for name in names:
-        found.update(rule for rule, wanted in commands.get(name, ()) if not wanted)
-
-
-def _match_program(
-    commands: Mapping[str, Any],
-    program: str,
-    rest: Sequence[str],
-    found: set[int],
-    line: Sequence[tuple[Sequence[str], Sequence[str]]],
-    at: int,
-) -> None:
-    """Add the rules on a program with these arguments, which is number `at` on the line."""
-    for name in {program, program.rstrip("0123456789.-")}:
-        for rule, wanted in commands.get(name, ()):
-            if wanted[:1] == ["|"]:
-                later = (word for words, _ in line[at + 1 : at + 1 + MOST_CARRIED] for word in words[:3])
-                if any(_program_of(word) == wanted[1] for word in later):
-                    found.add(rule)
-            elif rule not in found and _has_words(wanted, rest):
-                found.add(rule)
+def _match_program(commands: Mapping[str, Any], program: str, rest: Sequence[str], found: set[int]) -> None:
+    for name in {program, program.rstrip("0123456789.-")}:  # `python3.11`
+        found.update(rule for rule, wanted in commands.get(name, ()) if rule not in found and _has_words(wanted, rest))
 
 
 def _has_words(wanted: Sequence[str], rest: Sequence[str]) -> bool:
@@ -396,7 +335,8 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
     targets: list[str] = []
     word, quote, has_word, redirected = "", "", False, False
     ends: list[str] = []  # Of here-documents, whose text begins in the next line.
-    at, length = 0, len(line)
+    last_lines: dict[str, int] = {}
+    at, length, line_at = 0, len(line), 0
 
     def end_word() -> None:
         nonlocal word, has_word, redirected
@@ -439,20 +379,27 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
             if words or targets:
                 yield words, targets
             words, targets = [], []
-            while c == "\n" and ends and at < length:
-                end = line.find("\n", at)
-                text, at = line[at : end if end >= 0 else length], length if end < 0 else end + 1
-                if text.strip() == ends[0]:
-                    ends.pop(0)
-        elif c == "<" and line[at : at + 1] == "<" and line[at : at + 2] != "<<":
+            if c == "\n":
+                # What a shell is given is run; for other programs it is text.
+                if ends and _SHELLS_AND_SSH.isdisjoint(line[line_at:at].lower().translate(_BREAKS).split()):
+                    last_lines = last_lines or _last_lines(line)
+                    for closing in ends:
+                        at = _after_text(line, at, closing) if last_lines.get(closing, -1) >= at else at
+                ends, line_at = [], at
+        elif c == "<" and line[at : at + 2] == "<<":  # The word that follows is its input.
             end_word()
-            at += 1
-            end = at
-            while end < length and line[end] not in "\n;|&<>)":
+            at += 2
+        elif c == "<" and line[at : at + 1] == "<":
+            end_word()
+            at += 2 if line[at + 1 : at + 2] == "-" else 1
+            while line[at : at + 1] in (" ", "\t", "\\"):
+                at += 1
+            mark = line[at : at + 1]
+            end = max(at, line.find(mark, at + 1) + 1) if mark in ("'", '"') else at
+            while end < length and line[end] not in _SPECIAL:
                 end += 1
-            # What a shell is given is run; for other programs it is text.
-            if not words or _program_of(words[0]) not in _SHELLS | {"ssh"}:
-                ends.append(line[at:end].split("#")[0].strip(" \t-").split(" ")[0].strip("'\"\\"))
+            if end > at:
+                ends.append(line[at:end].strip("'\""))
             at = end
         elif c in "<>":
             if word.isdigit():
@@ -472,6 +419,27 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
     end_word()
     if words or targets:
         yield words, targets
+
+
+def _last_lines(text: str) -> dict[str, int]:
+    """Return where each line begins for the last time, by its words."""
+    found: dict[str, int] = {}
+    at = 0
+    for line in text.split("\n"):
+        found[line.strip()] = at
+        at += len(line) + 1
+    return found
+
+
+def _after_text(line: str, at: int, end: str) -> int:
+    """Return the place after the here-document that begins at `at`."""
+    while at < len(line):
+        stop = line.find("\n", at)
+        stop = len(line) if stop < 0 else stop
+        text, at = line[at:stop], stop + 1
+        if text.strip() == end:
+            break
+    return at
 
 
 def _from_program(words: list[str]) -> list[str]:

@@ -77,8 +77,6 @@ class _Vocabulary:
     languages: frozenset[str]
     """Programs whose capitalised names are languages."""
     no_folder_names: frozenset[str]
-    products: Mapping[str, str]
-    """The program by the name of its product."""
 
 
 @functools.cache
@@ -109,7 +107,6 @@ def _vocabulary() -> _Vocabulary:
         libraries=frozenset(data["libraries"].split()),
         languages=frozenset(data["languages"].split()),
         no_folder_names=frozenset(data["no_folder_names"].split()),
-        products=data["products"],
     )
 
 
@@ -122,13 +119,9 @@ _NEGATED = re.compile(
     r"(?:\W+[\w'’/-]+){0,5}\W*$",
     re.I,
 )
-_GONE = re.compile(
-    r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|deprecated|forbidden|removed|broken)\b", re.I
-)
+_GONE = re.compile(r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|deprecated|forbidden|removed)\b", re.I)
 _WANTED = re.compile(
-    r"\b(?:us(?:e|es|ing)|with|via|through|prefer|take|choose|pick|stick to|switch to|only|by|run|need|in the|to)"
-    r"(?:\W+[\w-]+){0,2}\W*$",
-    re.I,
+    r"\b(?:us(?:e|es|ing)|with|via|through|prefer|only|by|run|need|in the|to)(?:\W+[\w-]+){0,2}\W*$", re.I
 )
 _EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
 _AS_PROGRAM = re.compile(
@@ -136,7 +129,7 @@ _AS_PROGRAM = re.compile(
     re.I,
 )
 _PLACE = re.compile(
-    r"\b(?:in|into|inside|below|under|within|to|from|touch|edit|read|change|folder|directory|file|of|at|the)\W+$",
+    r"\b(?:in|into|inside|below|under|to|from|touch|edit|read|change|folder|directory|file|of|at|the)\W+$",
     re.I,
 )
 _IDENTIFIER = re.compile(r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[a-z]{3,}\d+")
@@ -145,34 +138,20 @@ _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
 _READS = re.compile(r"\b(?:read|look|open|access|see|print|show|touch|cat|leak|know|secrets?|keys?)\b", re.I)
-_BEFORE = re.compile(r"[^,;.]{0,60}\bbefore\s+\w")
-_WANTED_AFTER = re.compile(r"\W*(?:instead of|rather than|not|only)\b")
-_CLAUSE = re.compile(r"[^,;()\[\]{}\"“”„]*")
 _FLAG = re.compile(r"-\d|--?[A-Za-z](?:[\w-]*\w)?")
 _FORBIDDEN_FLAG = re.compile(
     rf"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^,;]*?)\s`?(?P<flag>{_FLAG.pattern})(?![\w-])", re.I
 )
 _BUT = re.compile(r"\b(?:but|except|unless|without|only|instead)\b", re.I)
-_TAKES_FLAGS = re.compile(r"\b(?:run|runs|running|call|use|using|invoke|execute)\s+([a-z][a-z\d_-]{2,})\b(?![./])")
-_NO_PROGRAM = frozenset(("the", "this", "that", "them", "tests", "scripts", "command", "commands", "flags", "options"))
-_PIPE = re.compile(r"(?<![\w./-])([a-z][\w.-]*)[^|,;`]{0,60}\|\s*(?:sudo\s+)?([a-z]+)\b")
-_SHELLS = ("sh", "bash", "zsh")
-_EVERYTHING = frozenset({"./...", ".", "*"})
-"""Arguments without a name that a rule may be about (`go test ./...`)."""
 _TO_BRANCH = re.compile(
     r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:]{0,40}?\bpush\w*[^.;:,]{0,20}?)\s(?:to|on|onto|into)\s+"
     r"(?:the\s+)?"
     r"(?P<branches>(?:[`'\"]?\b(?:main|master|trunk|develop|production)\b[`'\"]?(?:\s*(?:,|/|or|and)\s*(?:to\s+)?)?)+)",
     re.I,
 )
-_BRANCH = re.compile(
-    r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:,]{0,40}?)"
-    r"(?P<branches>\b(?:main|master|trunk|develop))\W? branch\b",
-    re.I,
-)
+_PUSH = re.compile(r"\bpush", re.I)
 _ENVIRONMENT = re.compile(r"(?<![\w./-])(prod(?:uction)?|staging)(?![\w/]|[.-]\w)", re.I)
 _NOT_ALONE = re.compile(r"\b(?:only|except|unless|but|outside|instead|other than|before|after|until)\b", re.I)
-_LISTED = re.compile(r"([\w-]+)(?:,|\s+(?:or|nor|and))\s+$")
 _AND_OR = frozenset({"and/or", "he/she", "yes/no", "n/a", "i/o", "ci/cd", "tcp/ip", "w/o", "a/b"})
 
 
@@ -188,9 +167,6 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
         mentions = [_Mentions(sentence) for sentence in _SENTENCE_END.split(text) if sentence.strip()]
         _add_mentions(found, mentions)
         _add_concepts(found, mentions, strict)
-        if not found:
-            for name in (name for one in mentions for name in one.earlier):
-                _add_named(found, name)
     commands, paths, words = (
         tuple(trigger for trigger, kind in found.items() if kind == wanted)[:MOST_TRIGGERS]
         for wanted in ("command", "path", "word")
@@ -199,12 +175,13 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
 
 
 def _places_of(text: str) -> tuple[str, ...]:
-    """Return the branches and environments that a ban, or a rule that says "ask", is about."""
+    """Return the branches and environments that a ban is about."""
     places = []
-    for match in (*_TO_BRANCH.finditer(text), *_BRANCH.finditer(text)):
+    matches = [*_TO_BRANCH.finditer(text)]
+    for match in matches if len(matches) == len(_PUSH.findall(text)) else ():  # Else it forbids other pushes, too.
         if not _NOT_ALONE.search(match["between"]):
             places += [f"branch {name}" for name in re.findall(r"[a-z]+", match["branches"].lower()) if len(name) > 3]
-    if (is_ban(text) or re.search(r"\bask\b", text, re.I)) and not _NOT_ALONE.search(text):
+    if is_ban(text) and not _NOT_ALONE.search(text):
         places += ["production" if name[0] in "pP" else "staging" for name in _ENVIRONMENT.findall(text)]
     return tuple(dict.fromkeys(places))
 
@@ -217,16 +194,11 @@ class _Mentions:
         self.forbidden: list[str] = []
         self.wanted: list[str] = []
         self.other: list[str] = []
-        self.earlier: list[str] = []
-        """Commands to be run before what the sentence is about."""
         self.paths: list[str] = []
         self.words: list[str] = []
-        self.programs: list[str] = []
-        """Programs that are not known, but take options."""
         forbidden = _FORBIDDEN_FLAG.search(sentence)
         self.flag = forbidden["flag"] if forbidden and not _BUT.search(forbidden["between"]) else ""
         """An option that the sentence forbids; "" for none."""
-        sentence = self._take_pipes(sentence)
         code = {match.start(1): match[1] for match in _CODE.finditer(sentence)}
         at_code = [(start, start + len(text)) for start, text in code.items()]
         for start, text in code.items():
@@ -234,8 +206,6 @@ class _Mentions:
         for match in _TOKEN.finditer(sentence):
             if not any(start <= match.start() < end or start == match.start() + 1 for start, end in at_code):
                 self._add_token(match, sentence)
-        if _FLAG.search(sentence) and (name := _TAKES_FLAGS.search(sentence)) and name[1] not in _NO_PROGRAM:
-            self._add_unknown(name[1])
         for folder in _FOLDER.finditer(sentence):
             if folder[1].lower() not in _vocabulary().no_folder_names and not _EXCEPT.search(
                 sentence[: folder.start()]
@@ -244,21 +214,6 @@ class _Mentions:
         for port in _PORT.finditer(sentence):
             self.words.append(port[1] or port[2])
         self.words += [" ".join(match[0].lower().split()) for match in _STATEMENT.finditer(sentence)]
-
-    def _take_pipes(self, sentence: str) -> str:
-        """Note what is piped into what, and return the sentence without it."""
-        known = _vocabulary()
-        for match in _PIPE.finditer(sentence):
-            if match[1] in known.programs and (match[2] in known.programs or match[2] in _SHELLS):
-                ends = _SHELLS if match[2] in _SHELLS else (match[2],)
-                self.other += [f"{match[1]} | {end}" for end in ends]
-                sentence = sentence.replace(match[0], " ")
-        return sentence
-
-    def _add_unknown(self, program: str) -> None:
-        known = _vocabulary()
-        if program not in known.programs | known.ambiguous | known.libraries:
-            self.programs.append(program)
 
     def _add_code(self, text: str, before: str, after: str) -> None:
         words = text.split()
@@ -280,11 +235,8 @@ class _Mentions:
             return
         if path := _path_of(token, sure=bool(_PLACE.search(before))):
             self._add_path(path, before)
-            if re.fullmatch(r"\.[a-z]\w+", path) and path != ".env" and re.match(r"\W*files?\b", after):
-                self._add_path(f"*{path}", before)
             return
-        clause = _CLAUSE.match(after)
-        following = clause[0].split() if clause else []
+        following = _TOKEN.findall(after)[:3]
         subcommands = known.subcommands.get(lower, frozenset())
         has_sub = bool(following) and following[0].rstrip(".:!?") in subcommands
         if lower in known.languages and token != lower:
@@ -294,10 +246,7 @@ class _Mentions:
             previous = before.rsplit(None, 1)[-1:]
             if previous == ["sudo"]:
                 return  # Said together with it.
-            listed = _LISTED.search(before)
-            is_listed = listed is not None and listed[1].lower() in known.programs
-            has_flag = bool(following) and following[0].startswith("-")
-            if is_sure or has_sub or has_flag or is_listed or _AS_PROGRAM.search(before):
+            if is_sure or has_sub or (following and following[0].startswith("-")) or _AS_PROGRAM.search(before):
                 if lower == "git" and not has_sub:
                     return
                 name, used = _command_of([lower, *following])
@@ -310,11 +259,8 @@ class _Mentions:
             self.words.append(lower)
             if _IDENTIFIER.fullmatch(last := token.rpartition(".")[2]):
                 self.words.append(last.lower())
-            if re.fullmatch(r"[a-z]{3,}\d+", token) or ("_" in token and _PLACE.search(before)):
+            if re.fullmatch(r"[a-z]{3,}\d+", token):
                 self.paths.append(token)
-        elif lower in known.products:
-            if _near_negation(before) or _GONE.search(after):
-                self.forbidden.append(known.products[lower])
         elif _CAPITALISED.fullmatch(token) and before.strip() and _NEGATED.search(before) and _near_negation(before):
             self.forbidden.append(lower)
 
@@ -324,9 +270,11 @@ class _Mentions:
         clause = re.split(r",|;|\bbut\b|\band\b(?= (?:use|run)\b)", before)[-1]
         if _GONE.search(after) or _NEGATED.search(clause):
             self.forbidden.append(name)
-        elif _BEFORE.match(after):
-            self.earlier.append(name)
-        elif _WANTED.search(clause) or _WANTED_AFTER.match(after) or "use" in clause[:6].lower():
+        elif (
+            _WANTED.search(clause)
+            or re.match(r"\W*(?:instead of|rather than|not\b|only\b)", after)
+            or "use" in clause[:6].lower()
+        ):
             self.wanted.append(name)
         else:
             self.other.append(name)
@@ -354,11 +302,11 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
     other = [name for one in mentions for name in one.other]
     keep_apart = {name.partition(" ")[0] for name in wanted}
     for name in forbidden:
-        program, _, rest = name.partition(" ")
+        program = name.partition(" ")[0]
         _add_named(found, name)
-        for more in known.goes_with.get(program, ()):
+        for more in known.goes_with.get(program, ()) if program == name else ():
             if more not in keep_apart:
-                _add_named(found, f"{more} {rest}".strip())
+                _add_named(found, more)
     for name in wanted:
         rivals = next((group for group in known.rivals if name.partition(" ")[0] in group), frozenset())
         if forbidden:
@@ -371,8 +319,6 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
             _add_named(found, more)
     for name in other:
         _add_named(found, name)
-    for program in {program for one in mentions for program in one.programs}:
-        found.setdefault(program, "command")
     all_text_words = {word for one in mentions for word in one.words}
     for one in mentions:
         for path in one.paths:
@@ -409,13 +355,9 @@ def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: 
                 continue
             ways = [each for one in concept.then for each in (known.installs if one == "@install" else (one,))]
             # "Deploy with fly": of the ways to do it only that one, and of the program only that.
-            names = called.union(*(known.goes_with.get(one, ()) for one in called))
-            done_with = [one for one in ways if " " in one and one.partition(" ")[0] in names]
+            done_with = [one for one in ways if " " in one and one.partition(" ")[0] in called]
             for one in done_with:
                 found.pop(one.partition(" ")[0], None)
-            previous = sentence[: match.start()].lower().split()[-1:]
-            if "@install" in concept.then and not done_with and called.intersection(previous):
-                continue  # "webpack plugins": of that tool alone.
             for one in done_with or ways:
                 has_flag = one_sentence.flag and " " in one and " -" not in one
                 found.setdefault(f"{one} {one_sentence.flag}" if has_flag else one, _kind_of(one))
@@ -451,18 +393,15 @@ def _command_of(words: Sequence[str]) -> tuple[str, int]:
     program = words[0].rsplit("/", 1)[-1].lower()
     kept = [program]
     bare = [word.strip("`'\"").rstrip(".:!?") for word in words]
-    for at in range(1, min(len(words), 6)):
+    for at in range(1, min(len(words), 4)):
         word, is_flagged = bare[at], at + 1 < len(words) and _FLAG.fullmatch(bare[at + 1]) is not None
         is_known = (
             _FLAG.fullmatch(word) is not None
             or (at == 1 and word in known.subcommands.get(program, frozenset()))
             or (at == 1 and program == "sudo" and word in known.programs)
-            or (at == 2 and program == "sudo" and word in known.subcommands.get(kept[1], frozenset()))
         )
         if is_known or (len(kept) > 1 and is_flagged and word.isalpha() and word.islower()):
             kept.append(word)
-        elif len(kept) > 1 and words[at] in _EVERYTHING:
-            kept.append(words[at])
         else:
             break
     return " ".join(kept), len(kept) - 1

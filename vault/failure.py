@@ -190,7 +190,7 @@ def failure_keys(report: str, command: str = "", *, parts: bool = True) -> list[
     kind = match[1].rsplit(".", 1)[-1] if match else ""
     if kind and kind not in _ANY_CLASS and command.strip():
         about = _QUOTED.search(plain(of_kind[:MOST_LINE_CHARACTERS]))
-        keys.append(f"{KIND}{plain(command)[:MOST_LINE_CHARACTERS]} {kind} {about[1] if about else ''}".rstrip())
+        keys.append(f"{KIND}{plain(command[:MOST_LINE_CHARACTERS])} {kind} {about[1] if about else ''}".rstrip())
     return list(dict.fromkeys(keys))
 
 

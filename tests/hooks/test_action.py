@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,19 @@ def test_what_is_out_of_use_or_edited_is_told_no_more(box: Sandbox) -> None:
 PUSH_NOTE = "personal-private/preferences/push.md"
 
 
-@pytest.mark.parametrize("change", [("active", "dismissed"), ("to main", "to the mainframe"), ("# gone", "")])
+REWORDED = "Push as you like.\n\n## Evidence\n\n> Never push to main."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("active", "dismissed"),
+        ("active", "inbox"),
+        ("to main", "to the mainframe"),
+        ("Never push to main.", REWORDED),
+        ("# gone", ""),
+    ],
+)
 @pytest.mark.parametrize("how", ["", "deny"])
 def test_a_change_holds_before_the_worker_has_seen_it(box: Sandbox, how: str, change: tuple[str, str]) -> None:
     guard(box, how)
@@ -188,9 +201,36 @@ def test_a_note_that_was_only_saved_again_is_told(box: Sandbox) -> None:
     assert call(box)
 
 
-def test_a_guard_holds_while_the_vault_is_away(box: Sandbox) -> None:
+@pytest.mark.parametrize("leaves_its_mount_point", [False, True])
+def test_a_guard_holds_while_the_vault_is_away(box: Sandbox, leaves_its_mount_point: bool) -> None:
     guard(box, "deny")
     box.vault.rename(box.vault.with_name("away"))
+    if leaves_its_mount_point:
+        box.vault.mkdir()
+    assert call(box)["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_takes_the_place_of_a_note_is_not_read(box: Sandbox, kind: str) -> None:
+    compiled(box)
+    file = box.vault / PUSH_NOTE
+    text = file.read_text()
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        outside = box.root / "outside.md"
+        outside.write_text(text)
+        file.symlink_to(outside)
+    assert call(box) == {}
+
+
+def test_a_note_that_grew_huge_is_read_in_part(box: Sandbox) -> None:
+    guard(box, "deny")
+    with (box.vault / PUSH_NOTE).open("a") as file:
+        file.write("more words\n" * 1_000_000)
     assert call(box)["permissionDecision"] == "deny"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -264,6 +265,18 @@ def test_a_kind_of_error_counts_for_the_same_command_and_thing(sandbox: Sandbox)
     assert brings(noted, other)
     assert not brings(noted, other, "make y")
     assert not brings(noted, other.replace("'x'", "'z'"))
+
+
+@pytest.mark.parametrize("piece", ["a/", "x/tmp", "1."])
+def test_of_a_long_command_only_the_beginning_is_read(piece: str) -> None:
+    error = "sqlite3.OperationalError: database is locked"
+    begun = time.process_time()
+    short = failure_keys(error, piece * 1_000)
+    cost = time.process_time() - begun
+    assert short[-1].startswith("c")
+    begun = time.process_time()
+    assert failure_keys(error, piece * 10_000) == short
+    assert time.process_time() - begun < 9 * cost + 0.05
 
 
 def test_only_a_mined_cure_is_read_as_one() -> None:
