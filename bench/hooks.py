@@ -144,13 +144,15 @@ class Bench:
             os.kill(pid, signal.SIGCONT)
 
     def write_rules(self, count: int) -> None:
-        """Compile `count` rules as the worker does."""
+        """Compile `count` rules as the worker does, for notes that have not changed since."""
+        vault = self.settings.required_vault_path
         rules = []
-        for number in range(count):
+        for number, note in zip(range(count), sorted(vault.rglob("*.md")), strict=False):
             text = f"Never push to branch-{number}; use tool{number} in lib/part{number}/, not npm run job-{number}."
-            rule = ActionRule(f"personal-private/preferences/rule-{number}.md", text, "12 Nov 2026", "", "")
+            rule = ActionRule(str(note.relative_to(vault)), text, "12 Nov 2026", "", "")
+            stamp = [note.stat().st_mtime_ns, note.stat().st_size]
             named = (f"tool{number}", f"lib/part{number}/", f"npm run job-{number}", f"*.kind{number}", "git push")
-            rules.append((asdict(rule), compile_triggers(text, named=named)))
+            rules.append(({**asdict(rule), "stamp": stamp}, compile_triggers(text, named=named)))
         Path(self.settings.state.root, ACTIONS).write_bytes(compile_index(rules))
 
     def run_call(self, row: Row, command: str) -> None:
