@@ -290,7 +290,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
         cost = f"about {round(tokens, -2):,} tokens a session, by your last {days} days"
     most = f", at most {cap:,} a day" if cap else ""
     lines = "".join(
-        f"  {number}  {name} as well, with its own login: finds about 8 of 10; {cost}{most}\n"
+        f"  {number}  {name} as well, with its own login: finds up to 8 of 10; {cost}{most}\n"
         for number, name in enumerate(found, 2)
     )
     question = (

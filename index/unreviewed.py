@@ -56,10 +56,10 @@ def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, dea
 def _is_alone(prompt: str, ranked: Sequence[Hit]) -> bool:
     """Whether the first hit is far ahead of the others, by meaning, and alone has one of the prompt's words."""
     first, *others = ranked
-    ahead = all((first.answers or 0.0) - (other.answers or 0.0) >= ALONE for other in others[:1])
+    if first.dense is None or not others or (first.answers or 0.0) - (others[0].answers or 0.0) < ALONE:
+        return False
     asked = {term.stem for term in analyse(prompt).terms}
-    shared = asked.intersection(stems(first.excerpt)).difference(*(stems(other.excerpt) for other in others))
-    return first.dense is not None and bool(others) and ahead and bool(shared)
+    return bool(asked.intersection(stems(first.excerpt)).difference(*(stems(other.excerpt) for other in others)))
 
 
 def render_unreviewed(hits: Sequence[Hit]) -> str:
