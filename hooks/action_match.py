@@ -331,94 +331,138 @@ def split_commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
 
     No shell: what it makes of variables and substitutions is not known; those of `$(…)` and backticks are commands.
     """
-    words: list[str] = []
-    targets: list[str] = []
-    word, quote, has_word, redirected = "", "", False, False
-    ends: list[str] = []  # Of here-documents, whose text begins in the next line.
-    last_lines: dict[str, int] = {}
-    at, length, line_at = 0, len(line), 0
+    return _CommandLine(line).commands()
 
-    def end_word() -> None:
-        nonlocal word, has_word, redirected
-        if has_word:
-            (targets if redirected else words).append(word)
-            redirected = False
-        word, has_word = "", False
 
-    while at < length:
-        c = line[at]
-        at += 1
-        if quote:
-            if c == quote:
-                quote = ""
-            elif c == "\\" and quote == '"' and at < length:
-                word += line[at]
-                at += 1
+class _CommandLine:
+    def __init__(self, line: str) -> None:
+        self._line = line
+        self._at = 0
+        self._words: list[str] = []
+        self._targets: list[str] = []
+        self._word: str | None = None
+        self._is_target = False
+        """Whether the next word is the target of a redirection."""
+        self._marks: list[str] = []
+        """Those that end the here-documents whose text begins in the next line."""
+        self._last_lines: dict[str, int] = {}
+
+    def commands(self) -> Iterator[tuple[list[str], list[str]]]:
+        """As `split_commands`."""
+        line, line_at = self._line, 0
+        while self._at < len(line):
+            c = line[self._at]
+            self._at += 1
+            if c in "'\"":
+                self._read_quoted(c)
+            elif c == "\\" and self._at < len(line):
+                if line[self._at] != "\n":
+                    self._add(line[self._at])
+                self._at += 1
+            elif c in " \t":
+                self._end_word()
+            elif c == "#" and self._word is None:
+                self._at = self._find("\n")
+            elif c == "&" and self._next() == ">":
+                pass
+            elif c in ";|&\n()`" or (c == "$" and self._next() == "("):
+                self._end_word()
+                if self._words or self._targets:
+                    yield self._words, self._targets
+                self._words, self._targets = [], []
+                if c == "\n":
+                    self._skip_texts(line[line_at : self._at])
+                    line_at = self._at
+            elif c in "<>":
+                self._read_redirection(c)
             else:
-                end = line.find(quote, at)
-                if quote == '"':
-                    escape = line.find("\\", at)
-                    end = escape if 0 <= escape < end or end < 0 else end
-                end = length if end < 0 else end
-                word, at = word + c + line[at:end], end
-        elif c in "'\"":
-            quote, has_word = c, True
-        elif c == "\\" and at < length:
-            if line[at] != "\n":
-                word, has_word = word + line[at], True
+                begin = self._at - 1
+                self._at = self._end_of_plain(self._at)
+                self._add(line[begin : self._at])
+        self._end_word()
+        if self._words or self._targets:
+            yield self._words, self._targets
+
+    def _next(self, count: int = 1) -> str:
+        return self._line[self._at : self._at + count]
+
+    def _find(self, text: str) -> int:
+        """Return the place of the next occurrence; without one, the end."""
+        found = self._line.find(text, self._at)
+        return len(self._line) if found < 0 else found
+
+    def _end_of_plain(self, at: int) -> int:
+        while at < len(self._line) and self._line[at] not in _SPECIAL:
             at += 1
-        elif c in " \t":
-            end_word()
-        elif c == "#" and not has_word:
-            end = line.find("\n", at)
-            at = length if end < 0 else end
-        elif c in ";|&\n()`" or (c == "$" and line[at : at + 1] == "("):
-            if c == "&" and line[at : at + 1] == ">":
+        return at
+
+    def _add(self, text: str) -> None:
+        self._word = (self._word or "") + text
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            (self._targets if self._is_target else self._words).append(self._word)
+            self._word, self._is_target = None, False
+
+    def _read_quoted(self, quote: str) -> None:
+        self._add("")
+        while self._at < len(self._line) and self._next() != quote:
+            if quote == '"' and self._next() == "\\" and self._at + 1 < len(self._line):
+                self._add(self._line[self._at + 1])
+                self._at += 2
                 continue
-            end_word()
-            if words or targets:
-                yield words, targets
-            words, targets = [], []
-            if c == "\n":
-                # What a shell is given is run; for other programs it is text.
-                if ends and _SHELLS_AND_SSH.isdisjoint(line[line_at:at].lower().translate(_BREAKS).split()):
-                    last_lines = last_lines or _last_lines(line)
-                    for closing in ends:
-                        at = _after_text(line, at, closing) if last_lines.get(closing, -1) >= at else at
-                ends, line_at = [], at
-        elif c == "<" and line[at : at + 2] == "<<":  # The word that follows is its input.
-            end_word()
-            at += 2
-        elif c == "<" and line[at : at + 1] == "<":
-            end_word()
-            at += 2 if line[at + 1 : at + 2] == "-" else 1
-            while line[at : at + 1] in (" ", "\t", "\\"):
-                at += 1
-            mark = line[at : at + 1]
-            end = max(at, line.find(mark, at + 1) + 1) if mark in ("'", '"') else at
-            while end < length and line[end] not in _SPECIAL:
-                end += 1
-            if end > at:
-                ends.append(line[at:end].strip("'\""))
-            at = end
-        elif c in "<>":
-            if word.isdigit():
-                word, has_word = "", False
-            end_word()
-            redirected = c == ">"
-            if line[at : at + 1] == "&":  # Of a descriptor, as in 2>&1.
-                at += 1
-                while line[at : at + 1].isdigit():
-                    at += 1
-                redirected = False
-        else:
-            begin = at - 1
-            while at < length and line[at] not in _SPECIAL:
-                at += 1
-            word, has_word = word + line[begin:at], True
-    end_word()
-    if words or targets:
-        yield words, targets
+            end = min(self._find(quote), self._find("\\")) if quote == '"' else self._find(quote)
+            end = max(end, self._at + 1)  # A backslash that ends the line stands for itself.
+            self._add(self._line[self._at : end])
+            self._at = end
+        self._at += 1
+
+    def _read_redirection(self, c: str) -> None:
+        if c == "<" and self._next() == "<":
+            self._end_word()
+            if self._next(2) == "<<":  # The word that follows is its input.
+                self._at += 2
+            else:
+                self._read_mark()
+            return
+        if self._word is not None and self._word.isdigit():  # A descriptor, as in 2>.
+            self._word = None
+        self._end_word()
+        self._is_target = c == ">"
+        if self._next() == "&":  # Of a descriptor, as in 2>&1.
+            self._at += 1
+            while self._next().isdigit():
+                self._at += 1
+            self._is_target = False
+
+    def _read_mark(self) -> None:
+        """Read the word that ends a here-document."""
+        line = self._line
+        at = self._at + (2 if self._next(2) == "<-" else 1)
+        while line[at : at + 1] in (" ", "\t", "\\"):
+            at += 1
+        quote = line[at : at + 1]
+        end = max(at, line.find(quote, at + 1) + 1) if quote in ("'", '"') else at
+        self._at = self._end_of_plain(end)
+        if self._at > at:
+            self._marks.append(line[at : self._at].strip("'\""))
+
+    def _skip_texts(self, command: str) -> None:
+        """Skip the here-documents of a line. What a shell is given is run; for other programs it is text."""
+        if self._marks and _SHELLS_AND_SSH.isdisjoint(command.lower().translate(_BREAKS).split()):
+            self._last_lines = self._last_lines or _last_lines(self._line)
+            for mark in self._marks:
+                if self._last_lines.get(mark, -1) >= self._at:
+                    self._skip_text(mark)
+        self._marks = []
+
+    def _skip_text(self, mark: str) -> None:
+        while self._at < len(self._line):
+            stop = self._find("\n")
+            text = self._line[self._at : stop]
+            self._at = stop + 1
+            if text.strip() == mark:
+                break
 
 
 def _last_lines(text: str) -> dict[str, int]:
@@ -429,17 +473,6 @@ def _last_lines(text: str) -> dict[str, int]:
         found[line.strip()] = at
         at += len(line) + 1
     return found
-
-
-def _after_text(line: str, at: int, end: str) -> int:
-    """Return the place after the here-document that begins at `at`."""
-    while at < len(line):
-        stop = line.find("\n", at)
-        stop = len(line) if stop < 0 else stop
-        text, at = line[at:stop], stop + 1
-        if text.strip() == end:
-            break
-    return at
 
 
 def _from_program(words: list[str]) -> list[str]:
