@@ -20,7 +20,7 @@ from ..runtime.settings import BY_NAME
 from ..services.corpus.backfill import newest_session
 from ..services.health_warnings import why_full
 from ..services.ideas.ledger import research_key
-from ..services.mining import MiningRequest, mine_transcript
+from ..services.mining import Mined, MiningRequest, mine_transcript
 from ..services.model_mining import AnswerCache
 from ..services.pausing import why_nothing_starts
 from ..services.pending_counts import count_pending_notes
@@ -79,52 +79,15 @@ def _no_path(word: str) -> str:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Mine the whole file. Known entries are recognised, so a second run changes nothing."""
+    _check_options(args)
     if args.what == "corpus":
-        if args.session is not None:
-            raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
-        if args.dry_run and args.execute:
-            raise UsageError("--dry-run changes nothing and --execute does: give one of the two")
-        for option in ("--host", "--miner"):
-            if is_given(args, option):
-                raise UsageError(f"{option} belongs to `memory reflect --session PATH`")
         return corpus.run(args, context)
-    for option in corpus.OPTIONS:
-        if is_given(args, option):
-            raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if not args.dry_run and (why := why_nothing_starts(context.settings)):
         raise UsageError(f"{why}: nothing is mined; --dry-run shows what would be")
-    settings = context.settings
-    if args.miner:
-        settings = replace(settings, reflection=replace(settings.reflection, miner=args.miner))
-    path = args.session or _newest_here(context)
-    path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
-    try:
-        _require_session(path, args.host)
-        with nullcontext() if args.dry_run else ended_by_pause(settings.state):
-            mined = mine_transcript(MiningRequest(str(path), args.host or ""), settings)
-    except OSError as error:
-        raise UsageError(f"can't read {path}: {error.strerror}") from error
-    if mined.bad_lines:
-        note(f"memory: {counted(mined.bad_lines, 'line is', 'lines are')} no JSON and passed over")
-    if mined.headless:
-        note("memory: a program ran this session, not a person: nothing is mined")
-    for name in ("failed", "refused"):
-        if name in mined.model:
-            note(f"memory: the model was not asked about everything: {mined.model[name]}")
-    store = context.store
-    if args.dry_run:
-        routed = preview(mined.candidates, store, context.settings)
-    else:
-        with ended_by_pause(context.settings.state), store.lock():
-            remembered = remember(mined.candidates, store, context.settings, host=mined.host)
-        AnswerCache(context.settings.state).forget(mined.answers)
-        routed = remembered.routed
-        if remembered.written:
-            request_indexing(context.settings)
-        for slug in ideas_to_research(store, remembered):
-            with suppress(QueueUnavailable):
-                enqueue(context.settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
-    for warning in why_full(count_pending_notes(store)):
+    mined = _mine(args, context)
+    _note_what_was_left_out(mined)
+    routed = preview(mined.candidates, context.store, context.settings) if args.dry_run else _keep(mined, context)
+    for warning in why_full(count_pending_notes(context.store)):
         note(f"memory: {warning}")
     if args.json:
         print_json([as_json(one) for one in routed])
@@ -137,6 +100,60 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.dry_run:
         note("memory: a dry run: nothing was written")
     return 0
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not belong together."""
+    if args.what != "corpus":
+        for option in corpus.OPTIONS:
+            if is_given(args, option):
+                raise UsageError(f"{option} belongs to `memory reflect corpus`")
+        return
+    if args.session is not None:
+        raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
+    if args.dry_run and args.execute:
+        raise UsageError("--dry-run changes nothing and --execute does: give one of the two")
+    for option in ("--host", "--miner"):
+        if is_given(args, option):
+            raise UsageError(f"{option} belongs to `memory reflect --session PATH`")
+
+
+def _mine(args: argparse.Namespace, context: Context) -> Mined:
+    settings = context.settings
+    if args.miner:
+        settings = replace(settings, reflection=replace(settings.reflection, miner=args.miner))
+    path = args.session or _newest_here(context)
+    path = path.absolute() if IN_DATABASE in path.name and is_there(path) else named_file(path, "transcript")
+    try:
+        _require_session(path, args.host)
+        with nullcontext() if args.dry_run else ended_by_pause(settings.state):
+            return mine_transcript(MiningRequest(str(path), args.host or ""), settings)
+    except OSError as error:
+        raise UsageError(f"can't read {path}: {error.strerror}") from error
+
+
+def _note_what_was_left_out(mined: Mined) -> None:
+    if mined.bad_lines:
+        note(f"memory: {counted(mined.bad_lines, 'line is', 'lines are')} no JSON and passed over")
+    if mined.headless:
+        note("memory: a program ran this session, not a person: nothing is mined")
+    for name in ("failed", "refused"):
+        if name in mined.model:
+            note(f"memory: the model was not asked about everything: {mined.model[name]}")
+
+
+def _keep(mined: Mined, context: Context) -> tuple[RoutedCandidate, ...]:
+    """Write what was found and ask the worker to index and research it."""
+    settings, store = context.settings, context.store
+    with ended_by_pause(settings.state), store.lock():
+        remembered = remember(mined.candidates, store, settings, host=mined.host)
+    AnswerCache(settings.state).forget(mined.answers)
+    if remembered.written:
+        request_indexing(settings)
+    for slug in ideas_to_research(store, remembered):
+        with suppress(QueueUnavailable):
+            enqueue(settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+    return remembered.routed
 
 
 def _newest_here(context: Context) -> Path:
