@@ -22,6 +22,8 @@ from ..index.receipts import (
 )
 from ..runtime.errors import UsageError
 from ..services.hook_log import TRIAL_SESSION
+from ..services.session_list import prompt_words
+from ..vault.wording import counted
 from .context import Context
 from .output import add_json, in_line, note, print_json
 
@@ -68,10 +70,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if not chosen:
         print("nothing was recalled yet")
+    words_of = {
+        session: prompt_words(context.settings, session or "") for session in {one.get("session") for one in chosen}
+    }
     for number, one in enumerate(chosen):
         if number:
             print()
-        for line in lines_of(one, _marks(one, marks), count_given_before(one)):
+        words = words_of[one.get("session")].get(str(one.get("query")), "")
+        for line in lines_of(one, _marks(one, marks), count_given_before(one), words):
             print(in_line(line))
     return 0
 
@@ -104,10 +110,12 @@ def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dic
     return {path: mark for path, mark in found if mark is not None}
 
 
-def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: int = 0) -> Iterator[str]:
+def lines_of(
+    one: Mapping[str, Any], marks: Mapping[str, bool], given_before: int = 0, words: str = ""
+) -> Iterator[str]:
     """The lines of one receipt: caller, hits with scores and reasons, milliseconds by stage.
 
-    `given_before`: number of entries that were left out because the session had them.
+    `given_before`: number of entries that were left out because the session had them; `words`: what was asked.
     """
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}
@@ -124,7 +132,7 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: in
         return
     facts += [
         f"project {one.get('project') or '-'}",
-        f"query {one.get('query', '-')} ({one.get('characters', 0)} characters)",
+        f"“{words}”" if words else f"a prompt of {counted(one.get('characters', 0), 'character')}",
     ]
     yield "  ".join(facts)
     if one.get("degraded"):

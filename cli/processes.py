@@ -18,6 +18,7 @@ from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, work
 from .output import note
 
 STOP_SECONDS = 30.0
+SILENT_SECONDS = 1.0
 START_SECONDS = 20.0
 
 Background = Literal["worker", "recall"]
@@ -103,9 +104,15 @@ def stop_background(state: StatePaths, *which: Background) -> list[str]:
             continue
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
-            until = time.monotonic() + STOP_SECONDS
+            began = time.monotonic()
+            told = False
             # Until the process is gone: it frees its lock a moment before.
-            while time.monotonic() < until and (lock_holder(locks[name]) == pid or _is_there(pid)):
+            while (took := time.monotonic() - began) < STOP_SECONDS and (
+                lock_holder(locks[name]) == pid or _is_there(pid)
+            ):
+                if not told and took > SILENT_SECONDS:
+                    told = True
+                    note(f"memory: the {name} finishes what it does; this takes some seconds")
                 time.sleep(0.05)
             if lock_holder(locks[name]) == pid or _is_there(pid):
                 note(f"memory: the {name} (pid {pid}) was told to end, but still runs")

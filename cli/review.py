@@ -43,7 +43,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import EVIDENCE_HEADING, SAID
-from ..vault.note_text import said_once, title_once
+from ..vault.note_text import is_cut, said_once
 from ..vault.pending import describe_pending, group_by_place, is_idea_path
 from ..vault.scrubbed import Scrubbed
 from .conflicts import ask_about_copies, choice_of, copy_as_json
@@ -173,7 +173,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             reviewer.journal, copies, run=dialogue.run_name, drafts=drafts, steps=of_copies
         ):
             request_indexing(context.settings)
-    if dialogue.speaks_of_actions:
+    if dialogue.speaks_of_actions():
         offer_actions(context)
     left = asdict(count_pending(reviewer.store))
     asked = ("inbox",) if args.inbox else REVIEWED
@@ -407,8 +407,7 @@ class _Dialogue:
         self._arrived = True
         self.steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
         self._changed = False
-        self.speaks_of_actions = False
-        """Whether an approved entry names a command or file of an agent's tool calls."""
+        self._decided: list[str] = []
 
     def run(self) -> bool:
         """Ask until all are decided; False if the user leaves before."""
@@ -439,8 +438,8 @@ class _Dialogue:
         print(", proposed by an agent" if entry.written_by_agent else "")
         replaces = self._replacement(entry)
         body = _REVERSAL.sub("", kept_text(entry.body)) if replaces else entry.body
-        titled = title_once(body, entry.title)
-        _print_wrapped([*([titled, ""] if titled else []), *_without_marks(said_once(body, entry.title))])
+        titled = [] if is_cut(body, entry.title) else [entry.title, ""]
+        _print_wrapped([*titled, *_without_marks(said_once(body, entry.title))])
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             _print_wrapped([f"{SAID}{answered} (from the transcript)"])
         if entry.channel == "core" and entry.kind not in REFUSED:
@@ -557,12 +556,18 @@ class _Dialogue:
             self._skip()
             return
         self._changed = True
-        with suppress(MemoryVaultError):
-            accepted = self._reviewer.store.read(decided.path)
-            in_use = accepted.effective_status == ACTIVE
-            self.speaks_of_actions = self.speaks_of_actions or (in_use and bool(compile_rule(accepted)[1]))
+        self._decided.append(decided.path)
         self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
+
+    def speaks_of_actions(self) -> bool:
+        """Whether a rule that was kept, and not taken back, speaks of what the agent does."""
+        for path in self._decided:
+            with suppress(MemoryVaultError):
+                entry = self._reviewer.store.read(path)
+                if entry.effective_status == ACTIVE and compile_rule(entry)[1]:
+                    return True
+        return False
 
     def _print_outcome(self, decided: DecisionOutcome) -> None:
         print(decided.told)

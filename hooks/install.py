@@ -669,12 +669,32 @@ def _with_members(text: str, new: Json, blank: str, unit: str, newline: str) -> 
             text = text[:last] + ("," if members else "") + member + after
         elif old[key] != value:
             place = next(member for member in members if member.key == key)
+            written = text[place.value : place.end]
             if isinstance(value, dict) and isinstance(old[key], dict):
-                inner = _with_members(text[place.value : place.end], value, blank + unit, unit, newline)
+                inner = _with_members(written, value, blank + unit, unit, newline)
+            elif isinstance(value, list) and (kept := _same_items(old[key], value)):
+                inner = _with_items(written, value, kept, newline + blank + unit + unit, unit)
             else:
                 inner = json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", newline + blank + unit)
             text = text[: place.value] + inner + text[place.end :]
     return text
+
+
+def _same_items(old: object, new: list[Any]) -> int:
+    """How many items are kept if items were only added or only taken away at the end; 0 if more was changed."""
+    kept = min(len(old), len(new)) if isinstance(old, list) else 0
+    return kept if isinstance(old, list) and old[:kept] == new[:kept] else 0
+
+
+def _with_items(text: str, new: list[Any], kept: int, line: str, unit: str) -> str:
+    """Change the text of a list to hold `new`, whose first `kept` items keep their text."""
+    decode = json.JSONDecoder().raw_decode
+    end = 0
+    for _ in range(kept):
+        _, end = decode(text, _past_blank(text, _past_blank(text, end) + 1))
+    added = (json.dumps(item, indent=unit, ensure_ascii=False) for item in new[kept:])
+    after = text[len(text[:-1].rstrip()) :]
+    return text[:end] + "".join(f",{line}" + item.replace("\n", line) for item in added) + after
 
 
 def _without_member(text: str, key: str) -> str:

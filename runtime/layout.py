@@ -155,11 +155,6 @@ def _is_foreign(path: str) -> bool:
     return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
 
 
-def _ascii_words(text: str) -> str:
-    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
-    return "-".join(kept.split())
-
-
 def is_inherited(variable: str) -> bool:
     """Whether the worker, the recall service and their children get a variable of the environment."""
     return variable in _INHERITED or variable.startswith(("LC_", "XDG_"))
@@ -170,10 +165,14 @@ def vault_id(vault_path: str) -> str:
 
     Two spellings of one folder (symbolic link, trailing slash) have the same id.
     """
-    real = os.path.realpath(vault_path)
-    parent, name = os.path.split(real)
-    words = _ascii_words(os.path.basename(parent) + " " + name)[:40].strip("-") or "vault"
-    return words + "-" + short_hash(os.fsencode(real))
+    real = os.fsencode(os.path.realpath(vault_path))
+    named = " ".join(real.decode("utf-8", "replace").split("/")[-2:])
+    if not named.isascii():
+        from unicodedata import normalize  # Hooks of other vaults do without it.
+
+        named = normalize("NFKD", named).encode("ascii", "ignore").decode()
+    words = "-".join("".join(c if c.isalnum() else " " for c in named.lower()).split())
+    return (words[:40].strip("-") or "vault") + "-" + short_hash(real)
 
 
 def make_private_folder(path: str) -> None:

@@ -303,7 +303,7 @@ class ReceiptsSection:
     """Display of sessions and recalls. No variable can change it: a repository may set variables."""
 
     prompts: bool = _switch(
-        False, "The console's lists show the first words that you typed in a session, scrubbed.", variable=None
+        False, "The console's lists and receipts show the first words of your prompts, scrubbed.", variable=None
     )
 
 

@@ -13,6 +13,7 @@ from .layout import RESERVED_NAMES
 
 MINING_WORDS = 6
 LEAD_WORDS = 3
+TELLING_WORDS = 4
 FURTHER_WORDS = 2
 IDEA_SLUG_CHARACTERS = 40
 MAX_SLUG_CHARACTERS = 80
@@ -83,16 +84,17 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 def mining_slug(match: str, occasion: str = "", otherwise: str = "") -> str:
     """Make the slug of a mined statement: MINING_WORDS words of it, from the first that says what it is about.
 
-    An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain. Where the
-    first words tell too little, function words are left out of all that was said. A statement that tells nothing ("That
-    was it") is named after its `occasion`, what it answers; if that tells nothing either, `otherwise`.
+    An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain. Where fewer
+    than TELLING_WORDS of the first words tell something, function words are left out of all that was said. A statement
+    that tells nothing ("That was it") is named after its `occasion`, what it answers; if that tells nothing either,
+    `otherwise`.
     """
     words = _about(match)
     if words and otherwise and not _telling(words):
         words = _without_function_words(_words(_APOSTROPHE.sub("", occasion)))
         if len(_telling(words)) < LEAD_WORDS:
             return otherwise
-    elif len(words) > MINING_WORDS and len(_telling(words[:MINING_WORDS])) < LEAD_WORDS:
+    elif len(words) > MINING_WORDS and len(_telling(words[:MINING_WORDS])) < TELLING_WORDS:
         words = _without_function_words(words)
     return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(match, "candidate")
 

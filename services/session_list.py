@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from ..hooks.recall_client import shorten
 from ..index.catalog_reader import CatalogReader, EntryRow
+from ..index.receipts import query_hash
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import (
     EntryInvalid,
@@ -187,14 +189,30 @@ def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]
     return names
 
 
+def prompt_words(settings: Settings, session: str) -> dict[str, str]:
+    """Return the first words of each prompt of a session by the hash that receipts have of it; nothing unless
+    receipts.prompts allows it."""
+    if not settings.receipts.prompts:
+        return {}
+    rows = _with_markers(settings, [row for row in _rows(settings, {}) if row.id == session])
+    return {query_hash(shorten(text)): _shown(text) for row in rows for text in _typed(row, None)}
+
+
 def _first_words(row: SessionRow) -> str:
-    if not row.transcript:
-        return ""
-    with suppress(OSError, ValueError, MemoryVaultError):
-        for turn in islice(open_transcript(Path(row.transcript), 0, row.host), MOST_TURNS):
-            if turn.role is Role.USER and turn.origin is Origin.PROMPT and turn.text.strip():
-                return cut(str(scrub(one_line(turn.text), Policy.FULL)), WORDS_CHARACTERS)
-    return ""
+    return next((_shown(text) for text in _typed(row, MOST_TURNS)), "")
+
+
+def _shown(text: str) -> str:
+    return cut(str(scrub(one_line(text), Policy.FULL)), WORDS_CHARACTERS)
+
+
+def _typed(row: SessionRow, most: int | None) -> Iterator[str]:
+    """The prompts that the user typed, among the first `most` records."""
+    if row.transcript:
+        with suppress(OSError, ValueError, MemoryVaultError):
+            for turn in islice(open_transcript(Path(row.transcript), 0, row.host), most):
+                if turn.role is Role.USER and turn.origin is Origin.PROMPT and turn.text.strip():
+                    yield turn.text
 
 
 def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:

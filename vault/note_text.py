@@ -69,11 +69,11 @@ def said_once(body: str, title: str) -> str:
     return "\n\n".join(kept)
 
 
-def title_once(body: str, title: str) -> str:
-    """Return the title, or '' if it is only the beginning of the statement, cut off."""
+def is_cut(body: str, title: str) -> bool:
+    """Whether the title is only the beginning of the statement, cut off."""
     begun = _plain(title).removesuffix(CUT.strip()).rstrip()
     statement = _plain(body.lstrip().removeprefix(f"# {title}").lstrip().partition("\n\n")[0])
-    return "" if begun != _plain(title) and statement.startswith(begun) else title
+    return begun != _plain(title) and statement.startswith(begun)
 
 
 _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)

@@ -29,7 +29,7 @@ from ...runtime.errors import UsageError
 from ...runtime.layout import StatePaths
 from ...services.hook_log import TRIAL_SESSION
 from ...services.paging import page_of
-from ...services.session_list import session_names
+from ...services.session_list import prompt_words, session_names
 from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of
 
 SESSIONS_ON_A_PAGE = 30
@@ -85,6 +85,7 @@ def _one(context: ConsoleContext, request: Request, session: str, said: Notice |
         describe_told=describe_told,
         session=session,
         no_session=NO_SESSION,
+        prompts=prompt_words(context.settings, session),
         marks=marks,
         reasons=WHY_NOT_SHOWN,
         in_words=DEGRADED_MESSAGES,

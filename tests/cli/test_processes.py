@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -28,3 +30,28 @@ def test_what_a_worker_says_as_it_dies_is_in_a_file_of_its_own(
         time.sleep(0.01)
     assert file.read_text() == "no room for a worker\n"
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_who_waits_for_a_process_that_is_slow_to_end_is_told(
+    sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = load_settings(sandbox.environment).state
+    state.ensure()
+    slow = (
+        "import fcntl, os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.5), os._exit(0)))\n"
+        "lock = open(sys.argv[1], 'w')\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "print(os.getpid(), file=lock, flush=True)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    monkeypatch.setattr(processes, "SILENT_SECONDS", 0.1)
+    with subprocess.Popen([sys.executable, "-c", slow, str(state.worker_lock)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        waiter = threading.Thread(target=process.wait)  # As the worker's own parent would.
+        waiter.start()
+        assert processes.stop_background(state, "worker", "recall") == ["worker"]
+        waiter.join()
+    assert capsys.readouterr().err.count("the worker finishes what it does") == 1

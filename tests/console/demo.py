@@ -27,7 +27,7 @@ from .vaults import idea, inbox_note, nobody_came_back_to, pattern, transcript
 NOTES = json.loads(Path(__file__).with_name("demo_notes.json").read_text("utf-8"))
 GUESSED: tuple[tuple[str, str], ...] = (
     ("release-report-as-a-list", "The release report reads well as a bullet list."),
-    ("release-report-reads-well", "The release report reads well as a bullet list!"),
+    ("release-report-reads-well-bullet-list", "The release report reads well as a bullet list!"),
     ("dark-terminal", "Seems to work in a dark terminal."),
     ("short-answers", "Short answers are liked late in the evening."),
 )

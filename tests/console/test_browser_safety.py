@@ -233,7 +233,7 @@ def hostile_state(bed: Bed) -> None:
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "recall": ("caller", "project", "session"),
-    f"recall?session={SESSION}": ("caller", "project", "query", "slug", "near", "why", "stage", "degraded", "at"),
+    f"recall?session={SESSION}": ("caller", "project", "slug", "near", "why", "stage", "degraded", "at"),
     f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
     "sessions": ("host",),
     f"sessions?id={SESSION}": ("started", "host", "cwd", "transcript", "model", "error"),

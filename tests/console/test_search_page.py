@@ -11,6 +11,7 @@ from memoryvault.index.receipts import read_receipts
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.tests.review.support import Bed
+from memoryvault.vault.wording import cut
 
 from .support import Front, said, visible
 
@@ -25,6 +26,9 @@ def rule(bed: Bed, slug: str, text: str, **fields: object) -> str:
     known: dict[str, object] = {"kind": "decisions", "status": "active", "created": "2026-05-04"}
     title = slug.replace("-", " ").capitalize()
     return bed.note(f"personal-private/decisions/{slug}.md", f"# {title}\n\n{text}", **known | fields)
+
+
+LONG = "If you store prices, store whole cents, because halves of a cent that nobody sees add up to an error at last."
 
 
 def titles(page: str) -> list[str]:
@@ -47,7 +51,11 @@ def test_a_question_is_answered_with_both_scores_and_leaves_a_receipt(bed: Bed, 
 def test_a_note_that_is_its_title_is_said_once(bed: Bed, front: Front) -> None:
     rule(bed, "tokens-are-short", "Tokens are short.")
     index(bed)
-    assert visible(front.get("search")).count("okens are short") == 1
+    bed.note("personal-private/decisions/money.md", f"# {cut(LONG, 60)}\n\n{LONG}", kind="decisions", status="active")
+    index(bed)
+    text = visible(front.get("search"))
+    assert text.count("okens are short") == 1
+    assert text.count("you store") == text.count("at last") == 1
 
 
 @pytest.mark.parametrize("question", ["", "how long do tokens last"])

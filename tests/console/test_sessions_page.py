@@ -137,7 +137,9 @@ def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or
         ),
         Mined((), 2000, 1500, 1500, 0, False, "claude"),
     )
-    assert f"{SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(front.get("sessions"))
+    assert f"nothing learned {SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(
+        front.get("sessions")
+    )
     assert SECOND[:8] in visible(front.get("sessions", q="lighthouse"))
     story = visible(front.get("sessions", id=SECOND))
     assert "2 kB; 500 bytes to come" in story

@@ -294,15 +294,12 @@ def test_what_is_not_ours_keeps_its_format(settings: Settings, newline: str) -> 
     install(settings)
     installed = path.read_bytes().decode()
     for line in written.split(newline):
-        assert line in installed or "notify" in line or line.endswith("} ]"), line
-    assert '"PostToolUse": [ {"matcher": "Edit", "hooks": []} ]' in installed
+        assert line.removesuffix("],") in installed, line
     assert installed.count("\n") == installed.count(newline)
     path.write_bytes(installed.replace('"opus"', '"haiku"').encode())
     assert not uninstall(settings).restored
     left = path.read_bytes().decode()
-    assert left.startswith(written[: written.index('"Stop"')])
-    assert '"n": 1.50, "model": "haiku"' in left
-    assert json.loads(left) == {**json.loads(written), "model": "haiku"}
+    assert left == written.replace("opus", "haiku")
 
 
 _object = st.dictionaries(st.text(max_size=3), _json, max_size=4)

@@ -93,7 +93,7 @@ def test_the_same_in_three_sessions_goes_to_review_with_all_the_evidence(bed: Be
     assert bed.only("inbox").occurrences == 2
     bed.remember(said(GUESS, "c"))
     entry = bed.only("pending")
-    assert entry.path == "personal-private/_review/release-report-reads-well.md"
+    assert entry.path == "personal-private/_review/release-report-reads-well-bullet-list.md"
     assert entry.occurrences == 3
     assert [source.session for source in entry.sources] == ["a", "b", "c"]
     assert len(bed.files()) == 1

@@ -206,10 +206,14 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
     ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
+    ask.note("personal-private/_review/tone.md", "Be brief.", kind="preferences", status="pending")
     wired(ask)
     monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     asked = answers(monkeypatch, "y")
-    monkeypatch.setattr(review, "read_key", lambda _: "m")
+    keys = iter("auq" + "mq")
+    monkeypatch.setattr(review, "read_key", lambda _: next(keys))
+    memory("review")
+    assert not asked, "it was taken back"
     memory("review")
     assert len(asked) == 1
     assert "60 to 80 ms" in asked[0]

@@ -28,7 +28,7 @@ OTHER = "Never commit on a Friday"
 
 
 NOTED = "personal-private/preferences/always-use-pnpm-not-npm.md"
-PROPOSED = "personal-private/_review/release-report-reads-well.md"
+PROPOSED = "personal-private/_review/release-report-reads-well-bullet-list.md"
 WAITING = PROPOSED.replace("_review", "_inbox")
 
 

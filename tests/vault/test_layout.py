@@ -71,6 +71,8 @@ def test_a_vault_id_is_a_short_ascii_name_for_any_path() -> None:
     assert name.isascii()
     assert len(name) <= 57
     assert vault_id("/дом/память").startswith("vault-")
+    assert vault_id("/Bücher/Müll").startswith("bucher-mull-")
+    assert vault_id("/日本語/a").startswith("a-")
 
 
 def test_a_state_folder_that_was_opened_to_others_is_closed_again(tmp_path: Path) -> None:
