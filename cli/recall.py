@@ -77,9 +77,37 @@ def run(args: argparse.Namespace, context: Context) -> int:
     expression = _filter_of(args)
     if not (args.query.strip() or expression):
         raise UsageError("what should be recalled? give a question, --filter, --tag, --group or --project")
+    project = project_slug(args.project or "") or project_of(current_folder())
+    request = _request(args, expression, project, context)
+    _update_index(context)
+    filling = _filling(context)  # Before the index is read: later it may be complete.
+    answer = _ask_also_elsewhere(args, request, context)
+    if not answer.hits:
+        _ = context.vault  # Raises if the vault is away: then "nothing found" would be wrong.
+    if answer.without_service:
+        note(f"memory: {answer.without_service}")
+    for code in answer.degraded:
+        # Without the service no model was looked for.
+        without_model = answer.without_service and code == NO_MODEL
+        note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
+    if filling is not None:
+        note(f"memory: {filling.describe()}")
+    hits = [_mark_always_load(hit, project, context) for hit in answer.hits]
+    if args.json:
+        part = None if filling is None else {"done": filling.done, "total": filling.total, "of": filling.of}
+        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded), "filling": part})
+        return 0
+    if not _answering(hits):
+        print(ONLY_WEAK if hits else "nothing in the vault answers that")
+        _note_what_was_left_out(args, request, context)
+    _print_hits(hits, project)
+    return 0
+
+
+def _request(args: argparse.Namespace, expression: str, project: str | None, context: Context) -> dict[str, Any]:
+    """What the recall service is asked for (index/protocol.py)."""
     tree = parse_filter(expression, local_today())
     places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
-    project = project_slug(args.project or "") or project_of(current_folder())
     request: dict[str, Any] = {
         "k": args.k,
         "filter": expression,
@@ -94,52 +122,45 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.query.strip():  # A hook answers prompts only.
         settings = context.settings.recall
         request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
-    _update_index(context)
-    filling = _filling(context)  # Before the index is read: later it may be complete.
+    return request
+
+
+def _ask_also_elsewhere(args: argparse.Namespace, request: Mapping[str, Any], context: Context) -> RecallAnswer:
+    """Ask; a person who named no project and gets no answer may mean another project, whose answer is better than
+    none."""
     answer = _ask(args.query, request, context)
-    if not (
-        _answering(answer.hits) or args.json or args.project or request["all_projects"] or expression or context.agent
-    ):
-        # Whoever asks here may mean another project: its answer is better than none.
-        elsewhere = _ask(args.query, {**request, "all_projects": True}, context)
-        if _answering(elsewhere.hits):
-            note(f"memory: nothing of {project} or of no project answers that; this is of other projects")
-            answer = elsewhere
-    if not answer.hits:
-        _ = context.vault  # Raises if the vault is away: then "nothing found" would be wrong.
-    if answer.without_service:
-        note(f"memory: {answer.without_service}")
-    for code in answer.degraded:
-        # Without the service no model was looked for.
-        without_model = answer.without_service and code == NO_MODEL
-        note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
-    if filling is not None:
-        note(f"memory: {filling.describe()}")
-    hits = [_mark_always_load(hit, request["project"], context) for hit in answer.hits]
-    if args.json:
-        part = None if filling is None else {"done": filling.done, "total": filling.total, "of": filling.of}
-        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded), "filling": part})
-        return 0
+    is_narrowed = args.json or args.project or request["all_projects"] or request["filter"] or context.agent
+    if _answering(answer.hits) or is_narrowed:
+        return answer
+    elsewhere = _ask(args.query, {**request, "all_projects": True}, context)
+    if not _answering(elsewhere.hits):
+        return answer
+    note(f"memory: nothing of {request['project']} or of no project answers that; this is of other projects")
+    return elsewhere
+
+
+def _note_what_was_left_out(args: argparse.Namespace, request: Mapping[str, Any], context: Context) -> None:
+    """Say which entries were not searched, which the user may not expect, and which kinds there are none of."""
+    if (args.project or context.agent) and not (request["all_projects"] or request["filter"]):
+        none = "those that belong to no project"
+        whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
+        note(f"memory: searched the entries {whose}; --all-projects searches all")
+    tree = parse_filter(request["filter"], local_today())
+    if tree is not None:
+        report_missing(named_values(tree, "kind"), context.store)
+
+
+def _print_hits(hits: Sequence[Mapping[str, Any]], project: str | None) -> None:
     strong = _answering(hits)
-    weak = [hit for hit in hits if hit not in strong]
-    if not strong:
-        print(ONLY_WEAK if weak else "nothing in the vault answers that")
-        if (args.project or context.agent) and not (request["all_projects"] or expression):
-            # Entries of other projects are left out, which the user may not expect.
-            none = "those that belong to no project"
-            whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
-            note(f"memory: searched the entries {whose}; --all-projects searches all")
-        if tree is not None:
-            report_missing(named_values(tree, "kind"), context.store)
     for hit in strong:
         # A hit of another project says so itself: its own sessions may get it.
         is_kept_back = hit.get("given") is False and hit["project"] in (None, "", project)
         print(_line(hit, f"; {NOT_GIVEN}" if is_kept_back else ""))
+    weak = [hit for hit in hits if hit not in strong]
     if weak and strong:
         print(WEAK)
     for hit in weak[:MOST_WEAK]:
         print(_line(hit))
-    return 0
 
 
 def _answering(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
