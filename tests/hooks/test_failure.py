@@ -74,6 +74,16 @@ def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox
     assert told.endswith("What helped: `npm run link`")
 
 
+def test_a_compilers_error_of_the_same_number_about_the_same_thing_is_of_a_kind(sandbox: Sandbox) -> None:
+    before = "src/index.ts(3,20): error TS2307: Cannot find module '@shop/ui' or its type declarations."
+    mined = f"`pnpm build` failed with “{before}”; it passed after `pnpm --filter @shop/ui build`."
+    sandbox.entry("personal-private/_inbox/ui.md", mined, kind="fix", status="inbox")
+    compiled(sandbox)
+    elsewhere = before.replace("index", "main").replace("3,20", "14,2")
+    assert fail(sandbox, f"Exit code 1\n> build\n{elsewhere}\n", "pnpm build").startswith("The same command failed")
+    assert fail(sandbox, elsewhere.replace("@shop/ui", "zod"), "pnpm build", session_id="b") == ""
+
+
 @pytest.mark.parametrize(
     "note",
     [
