@@ -147,7 +147,7 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
             path = cure.get("path", "")
             is_new = cure.get("project") in ("", project) and f"\t{path}{end}" not in told and path not in chosen
             if is_new and as_of_now(cure, "helped", settings["vault"]) is not None:
-                title = f": {safe_line(cure['title'])}" if cure["title"] else ""
+                title = f": {safe_line(cure['title']).rstrip('.')}" if cure["title"] else ""
                 chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}{title}. What helped: {safe_line(cure['helped'])}"
         if chosen:  # A surer rung leaves the others out.
             break
