@@ -16,6 +16,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
+from ..vault.render import around_words
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -176,6 +177,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
             hit.excerpt = _excerpt(hit.body, passage)
+        hit.excerpt = around_words(hit.excerpt, [*kept, *rarest])
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
     found = [hit for _, hit in hits]

@@ -244,6 +244,17 @@ def test_the_trial_of_doctor_is_never_printed(sandbox: Sandbox) -> None:
     assert sandbox.run("UserPromptSubmit", sandbox.payload(prompt=said)).stdout == ""
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_fact_deep_in_a_long_note_is_in_the_line_that_is_printed(sandbox: Sandbox, indexed: bool) -> None:
+    path = "personal-private/fact/meeting.md"
+    sandbox.entry(
+        path, "# Meeting\n\n" + "Nobody objected to it.\n" * 40 + "The quokkaflange needs tablet K7.", kind="fact"
+    )
+    if indexed:
+        index(sandbox, path)
+    assert "[…] The quokkaflange needs tablet K7." in ask(sandbox, "which tablet does the quokkaflange need?").stdout
+
+
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/convention/general.md", BODY)
     sandbox.entry("personal-projects/my-shop/convention/special.md", BODY, project="my-shop")
