@@ -146,6 +146,8 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
         return None
     degraded = response.get("degraded")
     note = "; ".join(str(part) for part in degraded) if isinstance(degraded, list) else ""
+    if not paths and "keyword-late" in note:
+        return None  # It had no time to search.
     counts = response.get("found")
     found = counts if isinstance(counts, dict) else {}
     shown = [path for path in paths if isinstance(path, str)]

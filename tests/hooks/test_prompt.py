@@ -153,6 +153,7 @@ def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
         b"no json\n",
         b'{"v":1,"ok":false,"error":"index locked"}\n',
         b'{"v":1,"ok":true}\n',
+        b'{"v":1,"ok":true,"block":"","status":"","paths":[],"degraded":["keyword-late","dense-late"]}\n',
         b"[]\n",
         b"x" * 2_000_000,
     ],
