@@ -210,7 +210,7 @@ def measure(bench: Bench, rounds: int, *, only_calls: bool = False) -> list[Row]
     bench.write_rules(RULES)
     calls = {
         f"PreToolUse, {RULES} rules, none matches": "python -m pytest -q tests/test_menu.py && git status --short",
-        f"PreToolUse, {RULES} rules, told": "tool500 --all",
+        f"PreToolUse, {RULES} rules, told": "npm run job-500",
     }
     for name, command in calls.items():
         rows[name] = Row(name)
