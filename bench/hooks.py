@@ -151,7 +151,7 @@ class Bench:
             text = f"Never push to branch-{number}; use tool{number} in lib/part{number}/, not npm run job-{number}."
             rule = ActionRule(str(note.relative_to(vault)), text, "12 Nov 2026", "", "")
             stamp = [note.stat().st_mtime_ns, note.stat().st_size]
-            named = (f"tool{number}", f"lib/part{number}/", f"npm run job-{number}", f"*.kind{number}", "git push")
+            named = (f"tool{number}", f"lib/part{number}/", f"npm run job-{number}", f"*.kind{number}")
             rules.append(({**asdict(rule), "stamp": stamp}, compile_triggers(text, named=named)))
         Path(self.settings.state.root, ACTIONS).write_bytes(compile_index(rules))
 
@@ -210,7 +210,7 @@ def measure(bench: Bench, rounds: int, *, only_calls: bool = False) -> list[Row]
     bench.write_rules(RULES)
     calls = {
         f"PreToolUse, {RULES} rules, none matches": "python -m pytest -q tests/test_menu.py && git status --short",
-        f"PreToolUse, {RULES} rules, told": "git push origin main",
+        f"PreToolUse, {RULES} rules, told": "npm run job-500",
     }
     for name, command in calls.items():
         rows[name] = Row(name)

@@ -78,7 +78,7 @@ def answer_call(
     if not new or wanted == "guards":
         return None
     add_told(settings["markers"], call.session, [_key(rule, call.agent) for rule in new])
-    text = "\n".join(["The user's rules on this:", *(f"- {_said_on(rule)}{rule['text']}" for rule in new)])
+    text = "\n".join(["The user's rules on this:", *(f"- {_words_of(rule)}" for rule in new)])
     return ActionAnswer(format_context("PreToolUse", text), "", [rule["path"] for rule in new])
 
 
@@ -106,7 +106,7 @@ def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any
 
 
 def _refusal(guard: str, rules: list[dict[str, Any]]) -> ActionAnswer:
-    quoted = " ".join(f"{_said_on(rule)}{rule['text']}" for rule in rules)
+    quoted = " ".join(map(_words_of, rules))
     if guard == "ask":
         reason = f"Your rule: {quoted}"
     elif guard == "remind":
@@ -130,6 +130,7 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
     if not known:
         return None
     # A failed call is rare, and its output is text: what is the same in each occurrence is found with `re`.
+    from ..runtime.safe_text import safe_line
     from ..vault.failure import failure_keys
     from ..vault.project import project_of
     from .injected import add_told, read_told
@@ -146,8 +147,8 @@ def answer_failure(call: HookCall, payload: Mapping[str, Any], settings: Mapping
             path = cure.get("path", "")
             is_new = cure.get("project") in ("", project) and f"\t{path}{end}" not in told and path not in chosen
             if is_new and as_of_now(cure, "helped", settings["vault"]) is not None:
-                title = f": {cure['title']}" if cure["title"] else ""
-                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}{title}. What helped: {cure['helped']}"
+                title = f": {safe_line(cure['title']).rstrip('.')}" if cure["title"] else ""
+                chosen[path] = f"{IN_WORDS.get(key[0], OF_A_KIND)}{title}. What helped: {safe_line(cure['helped'])}"
         if chosen:  # A surer rung leaves the others out.
             break
     if not chosen:
@@ -168,8 +169,10 @@ def _read_compiled(path: str) -> tuple[dict[str, Any], list[bytes]]:
     return parse_object(lines[0]) or {}, lines
 
 
-def _said_on(rule: Mapping[str, Any]) -> str:
-    return f"(said on {rule['said']}) " if rule["said"] else ""
+def _words_of(rule: Mapping[str, Any]) -> str:
+    from ..runtime.safe_text import safe_line  # Most calls match nothing.
+
+    return (f"(said on {rule['said']}) " if rule["said"] else "") + safe_line(rule["text"])
 
 
 def _key(rule: Mapping[str, Any], agent: str = "") -> str:

@@ -65,7 +65,7 @@ _ENVIRONMENTS = {
     for name in names.split()
 }
 _JOINTS = dict.fromkeys(map(ord, "._-"), " ")
-_BREAKS = dict.fromkeys(map(ord, "\n\t\r()[]{}<>,;:'\"`=+*/\\|&!?#%^~"), " ")
+_BREAKS = dict.fromkeys(map(ord, "\n\t\r()[]{}<>,;:'\"`=+*/\\|&!?#%^~$"), " ")
 
 
 def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]) -> list[int]:

@@ -1,7 +1,8 @@
 """UserPromptSubmit: find what the vault knows about a prompt, within the budget whatever the recall service does.
 
-The hook asks the service and meanwhile searches the words itself, in a thread: on a busy machine or a disk that hangs,
-one of the two still answers. The service's answer, by words and meaning, is taken if it comes in time.
+The hook asks the service, and where that does not answer at once, searches the words itself meanwhile, in a thread: on
+a busy machine or a disk that hangs, one of the two still answers. The service's answer, by words and meaning, is taken
+if it comes in time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import time
 
 from ..runtime.interpreter import allocate_lock, start_new_thread
 from ..runtime.layout import INDEX_WANTED
-from ..vault.render import render_block, select_hits, status_line
 from .recall_client import RecallCall, format_request, shorten
 
 TYPE_CHECKING = False
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # All in seconds since the process started. At 0.26 the watchdog ends the hook; at 0.3 its time is over.
 SERVICE_DEADLINE_SECONDS = 0.245
 """The service's answer is waited for until then."""
+SEARCH_START_SECONDS = 0.04
+"""The hook's own search begins then: an idle machine's service has answered, and the search would only slow it."""
 READY_DEADLINE_SECONDS = 0.18
 """The same where the hook's own search has found something."""
 SEARCH_START_DEADLINE_SECONDS = 0.2
@@ -71,6 +73,10 @@ def answer_prompt(question: str, call: HookCall, settings: Mapping[str, str], st
         service = "absent"
     except OSError as error:
         service = f"broken ({error})"
+    if request is not None:
+        answer, service = _await_answer(request, started + SEARCH_START_SECONDS, service)
+        if answer is not None:
+            return answer
     own = _OwnSearch(question, call, settings, k, started)
     for seconds in (READY_DEADLINE_SECONDS, SERVICE_DEADLINE_SECONDS):
         if request is None or service != "slow" or (own.has_hits and seconds > READY_DEADLINE_SECONDS):
@@ -140,14 +146,16 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
         return None
     degraded = response.get("degraded")
     note = "; ".join(str(part) for part in degraded) if isinstance(degraded, list) else ""
+    if not paths and "keyword-late" in note:
+        return None  # It had no time to search.
     counts = response.get("found")
     found = counts if isinstance(counts, dict) else {}
     shown = [path for path in paths if isinstance(path, str)]
-    return PromptAnswer(block, str(status or status_line([])), shown, note, "ok", found)
+    return PromptAnswer(block, str(status or ""), shown, note, "ok", found)
 
 
 def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> FallbackHits:
-    # Imported only now: a warm service answers without any of it.
+    # Imported only now: a service that answers at once does without any of it.
     from ..vault.project import project_of
     from .injected import read_injected
     from .search import SEARCHED_FILES, FallbackHits, FallbackQuery, search
@@ -173,6 +181,8 @@ def _request_index(path: str) -> None:
 
 
 def _render(found: FallbackHits, token_budget: int, service: str) -> PromptAnswer:
+    from ..vault.render import render_block, select_hits, status_line
+
     shown = select_hits(found.hits, token_budget)
     status = status_line(hit.slug for hit in shown)
     if not found.searched:

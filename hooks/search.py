@@ -16,6 +16,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
+from ..vault.render import around_words
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -35,9 +36,10 @@ and those notes, which are read on demand, are left out. Parameters: the statuse
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 """The same as for chunk_fts (index/schema.py)."""
 BEST = (
-    "SELECT m.path, m.project, m.session, c.rowid, c.text FROM (SELECT rowid, bm25(chunk_fts, 3.0, 2.0, 1.0) AS"
-    " score FROM chunk_fts WHERE chunk_fts MATCH ? ORDER BY score LIMIT ?) f JOIN chunk c ON c.rowid = f.rowid"
-    f" JOIN entry_meta m ON m.rowid = c.entry_rowid WHERE {SCOPE} ORDER BY f.score"
+    "SELECT m.path, m.project, m.session, c.rowid, c.text, m.kind, m.confidence FROM (SELECT rowid,"
+    " bm25(chunk_fts, 3.0, 2.0, 1.0) AS score FROM chunk_fts WHERE chunk_fts MATCH ? ORDER BY score LIMIT ?) f"
+    " JOIN chunk c ON c.rowid = f.rowid JOIN entry_meta m ON m.rowid = c.entry_rowid"
+    f" WHERE {SCOPE} ORDER BY f.score"
 )
 CHUNK = "SELECT title || ' ' || tags || ' ' || body FROM chunk_fts WHERE rowid = ?"
 RIVALS = (
@@ -155,16 +157,15 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
     if is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
-    for path, project, session, chunk, passage in best:
+    chunks = [connection.execute(CHUNK, (row[3],)).fetchone()[0] for row in best]
+    for (path, project, session, _, passage, kind, confidence), said in zip(
+        best, _stems(connection, chunks), strict=True
+    ):
         if time.monotonic() > query.deadline:
             break
-        hit = _read_current(query, path)
-        if hit is None:
-            continue
-        (said,) = _stems(connection, [connection.execute(CHUNK, (chunk,)).fetchone()[0]])
-        is_skill = hit.kind == SKILL_KIND
+        is_skill = kind == SKILL_KIND
         pair = word_features(terms, {stem for stem in said if is_significant(stem)}, rivals[is_skill])
-        pair |= note_features(hit.kind, hit.confidence)
+        pair |= note_features(kind or "", confidence or "")
         pair["exact"] = exact(pair, is_one_word=is_lone_word)
         sure = log_odds(BY_WORDS, pair)
         if project:
@@ -173,9 +174,13 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         is_answer = is_one_run and len(best) == 1 and not is_skill and bool(pair["complete"])
         if not is_answer and (sure < threshold(BY_WORDS, query.eagerness) or is_poor_skill):
             continue
+        hit = _read_current(query, path)
+        if hit is None:
+            continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
             hit.excerpt = _excerpt(hit.body, passage)
+        hit.excerpt = around_words(hit.excerpt, [*kept, *rarest])
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
     found = [hit for _, hit in hits]
@@ -249,7 +254,7 @@ def _index_files(query: FallbackQuery) -> Any:
     """Build an index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
     connection = open_database("", "memory", LOCK_PATIENCE_SECONDS)
     connection.execute(
-        "CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path, project, kind, status, special, session)"
+        "CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path, project, kind, status, special, session, confidence)"
     )
     connection.execute("CREATE TABLE chunk (rowid INTEGER PRIMARY KEY, entry_rowid, text)")
     connection.execute(f"CREATE VIRTUAL TABLE chunk_fts USING fts5(title, tags, body, tokenize = '{TOKENIZER}')")
@@ -260,9 +265,9 @@ def _index_files(query: FallbackQuery) -> Any:
         hit = _read_current(query, path)
         if hit is not None:
             entries.append((len(entries) + 1, hit))
-    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "") for number, hit in entries]
+    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "", hit.confidence) for number, hit in entries]
     connection.execute("BEGIN")
-    connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?)", meta)
+    connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?, ?)", meta)
     connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])
     connection.executemany(
         "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, '', ?)",

@@ -6,6 +6,7 @@ import os
 import time
 
 from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.hooklog import busy_notice
 from ..runtime.large_change import large_change_notice
 from ..runtime.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.automemory import FOLDER, INDEX_NAME, ON_DEMAND_KINDS, is_topic_name, render_index_block
@@ -112,7 +113,7 @@ def build_opening(
         paths += [entry.path for entry in rest]
         publish(text.strip(), paths)
     is_index_shown = settings.get("auto_memory") != "0" and not host_loads_notes(notes_folder(vault, project))
-    reminder = format_reminder(vault, markers, session)
+    reminder = format_reminder(vault, markers, session, settings["log_file"])
     room = HOST_CHARACTERS - len(text) - len(reminder)
     index = read_project_index(vault, project, room) if is_index_shown else ""
     parts = [text.strip(), index, reminder]
@@ -199,8 +200,9 @@ def read_project_index(vault: str, project: str, room: int) -> str:
     return render_index_block(body, path, topics, room, is_whole=is_whole)
 
 
-def format_reminder(vault: str, markers: str, session: str) -> str:
-    """Return one line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
+def format_reminder(vault: str, markers: str, session: str, log_file: str) -> str:
+    """Return one line if something waits for the user, nothing has been reflected for SILENT_DAYS, or half of the
+    prompts got no recall by meaning, else ''."""
     counts = {place: len(paths) for place, paths in group_by_place(find_pending_notes(vault)).items()}
     parts = []
     if review := describe_review(counts):
@@ -215,6 +217,8 @@ def format_reminder(vault: str, markers: str, session: str) -> str:
     days = count_silent_days(markers, session, time.time())
     if days >= SILENT_DAYS:
         parts.append(f"nothing was reflected for {days} days (`memory doctor`)")
+    if busy := busy_notice(log_file, time.time()):
+        parts.append(busy)
     return f"MemoryVault: {'; '.join(parts)}." if parts else ""
 
 

@@ -31,6 +31,8 @@ MAX_BITS = 512
 """Most dimensions that are kept of a vector: the first ones."""
 _HEADER = struct.Struct("<BHH")
 _FORMAT = 1
+_ROWS_AT_ONCE = 1024
+"""Words of chunks that are compared at once: as floats they stay in the processor's cache."""
 CORRECTED_WORD_SIMILARITY = 0.5
 """The least similarity that counts for a word whose spelling was corrected."""
 
@@ -94,26 +96,30 @@ def match_vectors(query: QueryAnalysis, words: WordVectors, packed: Mapping[int,
     import numpy
 
     terms, vectors = _query_vectors(query, words)
-    rowids, identities, signs = [], [], []
     bits = min(vectors.shape[1], MAX_BITS) & ~7
+    rowids, counts, identities, signs = [], [], [], []
     for rowid, data in packed.items():
         version, count, size = _HEADER.unpack_from(data) if len(data) >= _HEADER.size else (0, 0, 0)
-        if version != _FORMAT or size != bits or len(data) != _HEADER.size + count * (4 + bits // 8):
-            continue
-        if count == 0:
+        if version != _FORMAT or size != bits or len(data) != _HEADER.size + count * (4 + bits // 8) or count == 0:
             continue
         rowids.append(rowid)
-        identities.append(numpy.frombuffer(data, "<u4", count, _HEADER.size))
-        signs.append(numpy.frombuffer(data, numpy.uint8, offset=_HEADER.size + 4 * count).reshape(count, -1))
+        counts.append(count)
+        split = _HEADER.size + 4 * count
+        identities.append(data[_HEADER.size : split])
+        signs.append(data[split:])
     if not rowids or not terms:
         return {}
-    starts = numpy.concatenate([[0], numpy.cumsum([len(part) for part in identities])[:-1]])
+    starts = numpy.cumsum([0, *counts[:-1]])
     short = vectors[:, :bits]
-    short = short / numpy.maximum(numpy.linalg.norm(short, axis=1, keepdims=True), 1e-12)
-    unpacked = numpy.unpackbits(numpy.concatenate(signs), axis=1).astype(numpy.float32)
+    short = (short / numpy.maximum(numpy.linalg.norm(short, axis=1, keepdims=True), 1e-12)).T
+    rows = numpy.frombuffer(b"".join(signs), numpy.uint8).reshape(-1, bits // 8)
+    blocks = [
+        numpy.unpackbits(rows[start : start + _ROWS_AT_ONCE], axis=1).astype(numpy.float32) @ short
+        for start in range(0, len(rows), _ROWS_AT_ONCE)
+    ]
     # Each bit means +1 or -1; the sign vector has length sqrt(bits).
-    similarity = (2.0 * (unpacked @ short.T) - short.sum(axis=1)) / numpy.sqrt(bits)
-    every = numpy.concatenate(identities)
+    similarity = (2.0 * numpy.concatenate(blocks) - short.sum(axis=0)) / numpy.sqrt(bits)
+    every = numpy.frombuffer(b"".join(identities), "<u4")
     is_same = numpy.zeros(similarity.shape, dtype=bool)
     for column, term in enumerate(terms):
         for spelling in (term.stem, *term.corrections):

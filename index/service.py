@@ -30,7 +30,7 @@ from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
-from ..vault.render import render_block, select_hits, status_line
+from ..vault.render import around_words, render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
@@ -52,6 +52,7 @@ from .protocol import (
     strings_field,
     text_field,
 )
+from .query import analyse
 from .recall import paths_given
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
@@ -412,7 +413,9 @@ class RecallService:
         waiting: Sequence[Hit] = ()
         if message.get("render"):
             count = self._runner.count_tokens
-            shown = select_hits(result.hits, token_budget, count)
+            words = [form for term in analyse(query.text).terms for form in (term.word, term.stem)]
+            near = [replace(hit, excerpt=around_words(hit.excerpt, words)) for hit in result.hits]
+            shown = select_hits(near, token_budget, count)
             answer["block"] = render_block(shown, 0)
             if self._config.unreviewed:
                 waiting = recall_unreviewed(self._engine, self._config.vault, query, deadline)

@@ -8,6 +8,11 @@ import time
 from .interpreter import quote
 from .layout import FILE_MODE
 
+LATE = (b'"service": "slow"', b'"service": "not asked"', b"dense-late", b'"result": "time budget exceeded"')
+"""In the line of a prompt that got no recall by meaning, because there was no time for it."""
+TAIL_BYTES = 128 * 1024
+LEAST_PROMPTS = 20
+WEEK_SECONDS = 7 * 86_400.0
 MAX_LINE_BYTES = 4000
 """Below PIPE_BUF, so that lines of two processes never mix."""
 
@@ -54,3 +59,23 @@ def append(log_file: str, level: str, event: str, **fields: object) -> None:
     if len(line) > MAX_LINE_BYTES:
         line = format_line(level, event, {"truncated": True}, time.time())
     append_line(log_file, line.encode("ascii"))
+
+
+def busy_notice(log_file: str, now: float) -> str:
+    """Return one line if half of the week's last prompts got no recall by meaning in time; '' otherwise."""
+    try:
+        with open(log_file, "rb", buffering=0) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return ""
+    since = utc_stamp(now - WEEK_SECONDS).encode()
+    prompts = [line for line in lines if b'"hook": "UserPromptSubmit"' in line and line.split(b'"', 4)[3:4] > [since]]
+    late = sum(any(mark in line for mark in LATE) for line in prompts)
+    # At the level `warning` only those that ran out of time are in the log.
+    if len(prompts) < LEAST_PROMPTS or late * 2 < len(prompts) or not any(b'"info"' in line for line in prompts):
+        return ""
+    return (
+        f"{late} of the last {len(prompts)} prompts got no recall by meaning: the machine was busy (it helps to start "
+        "builds and tests with `nice`)"
+    )

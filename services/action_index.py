@@ -39,7 +39,7 @@ from ..vault.failure import (
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 3
+FORMAT = 4
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""

@@ -24,6 +24,7 @@ from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
 from ..runtime.background import IsWired, may_start
 from ..runtime.errors import MemoryVaultError
+from ..runtime.hooklog import busy_notice
 from ..runtime.large_change import large_change_notice
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
@@ -145,6 +146,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     warnings = [
         *faults.lines,
         *store.passed_over.values(),
+        busy_notice(str(state.log_file), now),
         *warnings_of(waiting, last, oldest_waiting(state.markers), hooks, now),
         why_no_room(core_left_out(settings), settings.recall.core_words),
         _why_not_written(settings),

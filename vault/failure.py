@@ -158,7 +158,11 @@ MOST_KEY_LINES = 60
 LEAST_WORDS = 3
 """Fewest words of a line that identifies a failure by itself."""
 _EXIT = re.compile(r"\A(?:Error: )?Exit code \d+\n")
-_CLASS = re.compile(r"(?:^|[\s:])((?:\w+\.)*\w+(?:Error|Exception)|E(?!RROR\b)[A-Z]{4,})\b")
+_CLASS = re.compile(
+    r"(?:(?:^|[\s:])|(?<=error\[))"
+    r"((?:\w+\.)*\w+(?:Error|Exception)|E(?!RROR\b)[A-Z]{4,}|(?<=error.)[A-Z]{1,4}\d{3,5})\b"
+)
+"""An exception, an errno, or a compiler's number of an error: `error TS2307`, `error[E0432]`."""
 _QUOTED = re.compile(r"[`'\"‘“]([^`'\"’”]+)[`'\"’”]")
 _PASSAGE = re.compile(r"`[^`]+`|\"[^\"]+\"|“[^”]+”")
 _ANY_CLASS = frozenset(

@@ -116,6 +116,23 @@ def _cut(line: str) -> str:
     return (whole if len(whole) > len(kept) // 2 else kept) + CUT
 
 
+def around_words(text: str, words: Sequence[str]) -> str:
+    """Return a text that will be cut from the sentence on that has most of these words, behind its title."""
+    if len(text.encode("utf-8", "surrogatepass")) < MOST_TOKENS * CHARACTERS_PER_TOKEN:
+        return text
+    title, _, body = text.partition("\n") if text[:2] == "# " else ("", "", text)
+    ends = [at + 1 for at, sign in enumerate(body) if sign == "\n" or (sign in ".!?" and body[at + 1 : at + 2] == " ")]
+    ends += [at + 1 for at, sign in enumerate(body) if sign in "。！？"]
+    starts = [0, *sorted(ends)]
+    lowered = body.lower() if len(body.lower()) == len(body) else body
+    found = [
+        sum(word in lowered[start:end] for word in words)
+        for start, end in zip(starts, [*starts[1:], len(body)], strict=True)
+    ]
+    start = starts[found.index(max(found))]
+    return "\n".join(filter(None, (title, (CUT.strip() + " " if start else "") + body[start:].lstrip())))
+
+
 def is_cut(line: str) -> bool:
     """Whether a rendered entry was longer than MOST_TOKENS."""
     return line.endswith(CUT)

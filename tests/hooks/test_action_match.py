@@ -234,6 +234,9 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         ("Only use kubectl against staging.", "kubectl -n production get pods", True),
         ("Never connect to the production database.", "psql -h db.prod.example.com", True),
         ("Never connect to the production database.", "psql -h localhost shop", False),
+        ("Never connect to the production database.", "psql $DEV_URL -c 'select 1'", False),
+        ("Don't touch generated/.", "ls generated/", False),
+        ("Don't touch generated/.", "rm -r generated/", True),
     ],
 )
 def test_a_call_that_names_another_branch_or_place_is_not_meant(rule: str, command: str, found: bool) -> None:

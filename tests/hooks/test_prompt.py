@@ -153,6 +153,7 @@ def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
         b"no json\n",
         b'{"v":1,"ok":false,"error":"index locked"}\n',
         b'{"v":1,"ok":true}\n',
+        b'{"v":1,"ok":true,"block":"","status":"","paths":[],"degraded":["keyword-late","dense-late"]}\n',
         b"[]\n",
         b"x" * 2_000_000,
     ],
@@ -242,6 +243,17 @@ def test_the_trial_of_doctor_is_never_printed(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/doctor-probe/probe-1.md", said, kind="doctor-probe")
     index(sandbox, "personal-private/doctor-probe/probe-1.md")
     assert sandbox.run("UserPromptSubmit", sandbox.payload(prompt=said)).stdout == ""
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_fact_deep_in_a_long_note_is_in_the_line_that_is_printed(sandbox: Sandbox, indexed: bool) -> None:
+    path = "personal-private/fact/meeting.md"
+    sandbox.entry(
+        path, "# Meeting\n\n" + "Nobody objected to it.\n" * 40 + "The quokkaflange needs tablet K7.", kind="fact"
+    )
+    if indexed:
+        index(sandbox, path)
+    assert "[…] The quokkaflange needs tablet K7." in ask(sandbox, "which tablet does the quokkaflange need?").stdout
 
 
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:

@@ -12,6 +12,9 @@ import pytest
 
 import memoryvault
 from memoryvault.hooks.injected import read_injected
+from memoryvault.runtime import hooklog
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.health_report import health_report
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox, index
@@ -358,6 +361,23 @@ def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
     for number in range(20):
         sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x")
     assert start(sandbox)[0] == ""
+
+
+@pytest.mark.parametrize(("late", "is_told"), [(9, False), (10, True)])
+def test_half_of_the_prompts_without_meaning_is_told(sandbox: Sandbox, late: int, is_told: bool) -> None:
+    sandbox.state.ensure()
+    for number in range(20):
+        hooklog.append(
+            str(sandbox.state.log_file),
+            "info",
+            "hook",
+            hook="UserPromptSubmit",
+            service="slow" if number < late else "ok",
+        )
+    said = f"{late} of the last 20 prompts got no recall by meaning: the machine was busy"
+    assert (said in start(sandbox)[0]) is is_told
+    report = health_report(load_settings(sandbox.env), time.time(), lambda settings: True, count_entries=False)
+    assert any(line.startswith(said) for line in report.warnings) is is_told
 
 
 def test_a_week_without_reflection_is_told(sandbox: Sandbox) -> None:

@@ -61,6 +61,15 @@ def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(
     assert answer["degraded"] == []
 
 
+def test_of_a_long_note_the_block_has_the_sentence_with_the_prompts_words(vault_of_two: Bed, listening: Start) -> None:
+    talk = "Nobody objected to it.\n" * 20
+    vault_of_two.write("personal-private/fact/meeting.md", f"{talk}The quokka needs tablet K7.", kind="fact")
+    vault_of_two.refresh()
+    with listening().client() as client:
+        answer = client.recall("which tablet does the quokka need?", session="s-1", render=True)
+    assert "[…] The quokka needs tablet K7." in answer["block"]
+
+
 def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: Bed, listening: Start) -> None:
     vault_of_two.write("personal-private/_always-load/yarn.md", "Never yarn.", kind="preferences", status="active")
     vault_of_two.write("personal-private/fix/old.md", "We used yarn then.", kind="fix", status="superseded")

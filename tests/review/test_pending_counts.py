@@ -89,7 +89,7 @@ def test_the_hook_finds_the_same_without_a_walk_through_the_vault(full: Bed) -> 
     assert {place: sorted(paths) for place, paths in places.items() if place != "patterns"} == {
         place: sorted(paths) for place, paths in group_by_place(full.store.walk()).items() if place != "patterns"
     }
-    line = session_start_line(str(full.vault), full.settings.state.markers, "")
+    line = session_start_line(str(full.vault), full.settings.state.markers, "", "")
     assert line == "MemoryVault: 4 proposals and 2 questions about ideas wait for review (`memory review`)."
 
 

@@ -322,7 +322,7 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
 
     def run() -> str:
         import_handler(bed.settings, cast(RunningJob, Job()))
-        return format_reminder(str(bed.vault), bed.settings.state.markers, "s")
+        return format_reminder(str(bed.vault), bed.settings.state.markers, "s", "")
 
     for number in range(23):
         (notes / f"note-{number}.md").write_text(NEW.replace("uitest-timeouts", f"note-{number}"))
@@ -338,4 +338,4 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
     assert told in report.warnings
     assert forked.memory(bed.env, "undo", "--of", "import", "--yes").returncode == 0
     assert len([entry for entry in bed.entries() if entry.effective_status == "active"]) >= 23
-    assert told not in format_reminder(str(bed.vault), bed.settings.state.markers, "s")
+    assert told not in format_reminder(str(bed.vault), bed.settings.state.markers, "s", "")

@@ -11,6 +11,7 @@ import pytest
 from memoryvault.vault.evidence import strip_evidence
 from memoryvault.vault.header import skim
 from memoryvault.vault.render import (
+    around_words,
     estimate_tokens,
     render_always_load,
     render_block,
@@ -44,6 +45,19 @@ def note(name: str, body: str, priority: str = "") -> dict[str, object]:
 @pytest.mark.parametrize(("text", "tokens"), [("", 1), ("x" * 40, 10), ("x" * 4000, 1000), ("語" * 40, 30)])
 def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, tokens: int) -> None:
     assert estimate_tokens(text) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Short. The printer is on floor 3.", "Short. The printer is on floor 3."),
+        ("Talk. " * 60 + "The printer is on floor 3. Then lunch.", "[…] The printer is on floor 3. Then lunch."),
+        ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\n[…] - The Printer: floor 3."),
+        ("Talk. " * 60, "Talk. " * 60),
+    ],
+)
+def test_of_a_long_text_the_sentence_with_the_prompts_words_is_shown(text: str, shown: str) -> None:
+    assert around_words(text, ["printer", "floor"]) == shown
 
 
 @pytest.mark.parametrize(
