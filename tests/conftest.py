@@ -1,7 +1,5 @@
 """For every test: it says itself in whose shell it runs, whoever started the tests; what was left out is said."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import Counter

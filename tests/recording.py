@@ -6,8 +6,6 @@ Nothing of what is shown is written by hand. The home folder's path is shown as 
 state stands in the block, and all of them in the cast (asciinema, version 2).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

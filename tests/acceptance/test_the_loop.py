@@ -1,7 +1,5 @@
 """Record one session, ask the next in other words, get the memory back: real processes, real model."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Claims of the threat model about the whole program, with real processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

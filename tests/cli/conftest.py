@@ -1,7 +1,5 @@
 """A sandbox for tests of the command as a process, and a vault for those that call `main`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """An agent's commands in its shell only propose, as its MCP tools do."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """With a broken config.toml, uninstall, logs, hook-command and doctor still work."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

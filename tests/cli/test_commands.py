@@ -1,7 +1,5 @@
 """Every command: help with an example, a place in README, and one clear line with exit code 2 for bad usage."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -445,10 +443,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("jobs", "lst"), "memory jobs: there is no command 'lst'; did you mean `memory jobs list`?"),
         (("import", "migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("recall", "how", "do", "we"), "do we; put words that belong together in quotes"),
-        (
-            ("save", "fix", "a-slug", "Always this"),
-            "Always this; give a text with --body, in quotes: --body 'TEXT'",
-        ),
+        (("save", "fix", "a-slug", "Always this"), "Always this; give a text with --body, in quotes: --body 'TEXT'"),
         (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
         (("vault", "topics", "repair"), "did you mean 'rebuild-index'?"),
         (("jobs", "delete", "3"), "there is no command 'delete'; did you mean `memory jobs cancel`?"),

@@ -1,7 +1,5 @@
 """Web research needs consent, which is asked for once at a terminal; no answer is no."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

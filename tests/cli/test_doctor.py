@@ -1,7 +1,5 @@
 """Findings of `memory doctor`, with one fault at a time."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
@@ -418,8 +416,7 @@ def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["tabs.sync-conflict-20260101-101010-ABCDEFG.md", "tabs (Ada's conflicted copy 2026-01-01).md"],
+    "name", ["tabs.sync-conflict-20260101-101010-ABCDEFG.md", "tabs (Ada's conflicted copy 2026-01-01).md"]
 )
 def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
     folder = context.vault / "personal-private" / "preferences"

@@ -1,7 +1,5 @@
 """Commands on single entries: which ones a session would get, and how a list shows them."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -87,12 +85,7 @@ def test_the_highest_number_of_hits_is_named(notes: Path, memory: Command) -> No
 @pytest.mark.parametrize("folder", [".", "till"])
 @pytest.mark.parametrize(("agent", "found"), [("", 1), ("1", 0)])
 def test_what_the_project_and_none_do_not_answer_another_may_for_a_person(
-    notes: Path,
-    memory: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    folder: str,
-    agent: str,
-    found: int,
+    notes: Path, memory: Command, monkeypatch: pytest.MonkeyPatch, folder: str, agent: str, found: int
 ) -> None:
     write(notes, "personal-projects/shop/fix/kettle.md", "The porcelain kettle belongs upstairs.", project="shop")
     memory("vault", "reindex")

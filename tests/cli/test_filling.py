@@ -1,7 +1,5 @@
 """While the index is being filled, `memory recall` says how much of the vault it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every command and page counts and lists the same entries in use."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """`memory init` on a machine with old sessions, and `memory uninstall` after it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -376,12 +374,7 @@ def test_among_several_vaults_the_memory_is_the_one_that_is_there(tmp_path: Path
 
 @pytest.mark.parametrize(
     "listed_in",
-    [
-        ".config",
-        ".var/app/md.obsidian.Obsidian/config",
-        "snap/obsidian/current/.config",
-        "Library/Application Support",
-    ],
+    [".config", ".var/app/md.obsidian.Obsidian/config", "snap/obsidian/current/.config", "Library/Application Support"],
 )
 def test_a_vault_is_found_wherever_obsidian_lists_it(tmp_path: Path, listed_in: str) -> None:
     home = tmp_path / "home"

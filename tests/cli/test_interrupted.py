@@ -1,7 +1,5 @@
 """Ctrl-C at a question counts as no: one line, nothing changed, exit code 1."""
 
-from __future__ import annotations
-
 import signal
 import time
 

@@ -1,7 +1,5 @@
 """Lists: a cut text is marked, and unknown kinds, projects and statuses are reported."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`memory service logs` and `memory service`, as a user calls them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Logs and the job ledger hold no text of sessions or notes."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import uuid

@@ -1,7 +1,5 @@
 """`memory service mcp`, called by the protocol's own client over real stdio."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

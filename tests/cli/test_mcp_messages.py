@@ -1,7 +1,5 @@
 """`memory service mcp` and messages that the protocol's own client never sends, over real pipes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Commands name the model that answers, else the one that will, else why none can."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

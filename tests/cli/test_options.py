@@ -1,7 +1,5 @@
 """Options that exclude one another or would be ignored are refused in one line, and nothing is done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

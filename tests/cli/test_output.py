@@ -1,7 +1,5 @@
 """How commands print: what goes to people."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

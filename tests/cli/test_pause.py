@@ -1,7 +1,5 @@
 """`memory pause` and `memory resume` stop and restart hooks and jobs, and nothing else."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -182,11 +180,7 @@ def test_while_memory_is_switched_off_commands_leave_the_vault_as_it_is(sandbox:
     before = files()
     fridays = ["save", "convention", "fridays", "--body", "Never on Fridays."]
     off = {**sandbox.environment, "MEMORY_ENABLED": "false"}
-    for command in (
-        fridays,
-        ["idea", "add", "Dark mode", "A toggle."],
-        ["dismiss", "deploys", "--yes"],
-    ):
+    for command in (fridays, ["idea", "add", "Dark mode", "A toggle."], ["dismiss", "deploys", "--yes"]):
         line = sandbox.refused(*command, env=off)
         assert "memory.enabled is false" in line
         assert "memory --force" in line

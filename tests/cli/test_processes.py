@@ -1,7 +1,5 @@
 """The processes that commands start and stop in the background (cli/processes.py)."""
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Progress of long commands is shown at a terminal only."""
 
-from __future__ import annotations
-
 import os
 import pty
 import time

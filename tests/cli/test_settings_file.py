@@ -1,7 +1,5 @@
 """Writing one setting keeps the rest of the user's file (cli/settings_file.py)."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands with standard streams that are closed or full, as cron, service managers and agents' shells leave them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """After `memory uninstall` no command starts a background process until `memory init`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`memory service up`: worker and recall service in one terminal, whatever runs already."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

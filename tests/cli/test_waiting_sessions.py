@@ -1,7 +1,5 @@
 """Lists and health say how many sessions wait to be mined, and for how long."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

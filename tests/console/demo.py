@@ -1,7 +1,5 @@
 """A made-up vault with some weeks of work, which the screenshots show."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -32,14 +30,10 @@ GUESSED: tuple[tuple[str, str], ...] = (
     ("short-answers", "Short answers are liked late in the evening."),
 )
 QUESTIONS = (
-    "how long do login tokens last?",
-    "which package manager do we use",
-    "why did the checkout hang",
-    "are webhooks sent more than once",
-    "how do we release the shop",
-    "what about float prices in the basket",
+    "how long do login tokens last?", "which package manager do we use", "why did the checkout hang",
+    "are webhooks sent more than once", "how do we release the shop", "what about float prices in the basket",
     "zone of the tide tables",
-)
+)  # fmt: skip
 SESSIONS = 24
 
 

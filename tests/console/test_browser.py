@@ -1,7 +1,5 @@
 """The review in real Chromium: by keyboard, without scripts, on a phone."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Page, expect
 

@@ -3,8 +3,6 @@
 What each page refuses, and what stands on it, is tested without a browser; the review's own keys in `test_browser`.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

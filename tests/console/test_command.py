@@ -1,7 +1,5 @@
 """`memory console`: the link, the opened browser, and the end."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal

@@ -1,7 +1,5 @@
 """The page of an entry: dismiss, mark and edit."""
 
-from __future__ import annotations
-
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, proposal, said

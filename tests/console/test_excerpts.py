@@ -1,7 +1,5 @@
 """Excerpts of the transcripts that an entry names."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path
@@ -64,8 +62,7 @@ def test_a_database_that_cannot_be_read_hides_no_other_agents_session(bed: Bed) 
 
 
 @pytest.mark.parametrize(
-    ("lines", "size", "begins"),
-    [(2, 999, 4), (3, 999, 0), (9, 999, 0), (9, 5, 8), (9, 2, 10), (0, 999, 10)],
+    ("lines", "size", "begins"), [(2, 999, 4), (3, 999, 0), (9, 999, 0), (9, 5, 8), (9, 2, 10), (0, 999, 10)]
 )
 def test_it_is_read_from_a_few_lines_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, size: int, begins: int

@@ -1,7 +1,5 @@
 """The health page."""
 
-from __future__ import annotations
-
 import fcntl
 import re
 import socket

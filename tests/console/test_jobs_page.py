@@ -1,7 +1,5 @@
 """Jobs, schedules and kinds: as the commands show them, and acted on by the same functions."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The last decision that pages offer to undo."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

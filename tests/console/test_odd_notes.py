@@ -1,7 +1,5 @@
 """Odd notes in real Chromium: an endless word, text from right to left, a phone."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Locator
 

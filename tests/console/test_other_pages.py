@@ -1,7 +1,5 @@
 """The forms of inbox, ideas, watchlist and entry; no decision is made twice."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pages of waiting notes, the nearest entries from the index, and the journal read from its end."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

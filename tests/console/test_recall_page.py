@@ -1,7 +1,5 @@
 """The recall page: receipts by session, their details, and marks of hits."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The forms of the review page; no decision is made twice."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from urllib.parse import quote

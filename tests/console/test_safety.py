@@ -1,7 +1,5 @@
 """Access to the console, the origin of requests, and the headers of answers."""
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess

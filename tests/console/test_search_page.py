@@ -1,7 +1,5 @@
 """The search page: hits with scores, the command's filters, and lists by page."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The console's HTTP server."""
 
-from __future__ import annotations
-
 import resource
 import socket
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The pages of sessions, and what was learned from each."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A backfill by real workers: done once, even in pieces, and after fresh sessions."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

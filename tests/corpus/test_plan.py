@@ -1,7 +1,5 @@
 """The plan of a backfill, and the sessions that it leaves to other jobs."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -210,10 +208,7 @@ def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, 
 
 
 @pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize(
-    "arguments",
-    [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]],
-)
+@pytest.mark.parametrize("arguments", [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]])
 def test_bad_usage_is_told(arguments: list[str], memory: Command) -> None:
     assert memory("reflect", *arguments, code=2).err.startswith("memory: ")
 

@@ -1,7 +1,5 @@
 """Removed evidence of old sessions stays removed, whatever happens to the state folder; with real workers."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path

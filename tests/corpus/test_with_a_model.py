@@ -1,7 +1,5 @@
 """A backfill with a model as the miner: real workers and a real endpoint on loopback."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -1,7 +1,5 @@
 """Costs of sessions: counted once, updated, summed by week and project."""
 
-from __future__ import annotations
-
 import json
 import signal
 from datetime import datetime
@@ -47,12 +45,7 @@ def transcript(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines))
     marker = Marker(
-        session_id=session,
-        started_at=started,
-        source="startup",
-        transcript=str(path),
-        cwd=cwd,
-        host="claude",
+        session_id=session, started_at=started, source="startup", transcript=str(path), cwd=cwd, host="claude"
     )
     create_marker(bed.settings.state.markers, marker)
     return path

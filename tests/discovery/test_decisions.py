@@ -1,7 +1,5 @@
 """The pure parts: the sources note, the rubric, the check for copies, decisions and paths."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

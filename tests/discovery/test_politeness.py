@@ -1,7 +1,5 @@
 """How often a host is asked, and how long it is left alone after a failure or on its request."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Scans: consent, new items, crashes, and malicious servers."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import time

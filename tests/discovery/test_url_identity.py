@@ -1,7 +1,5 @@
 """Which addresses are identical."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.pipelines.url_identity import canonical_url, repository_of

@@ -1,7 +1,5 @@
 """The machine, the stand-in model and the report of hook times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ export (OTLP logs over HTTP, here to a listener on loopback) has one `hook_execu
 silent ones included. What runs while the client leaves (SessionEnd) is not exported any more.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import threading

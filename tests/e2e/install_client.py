@@ -4,8 +4,6 @@
 nothing. The version and its checksums are pinned by `client/package-lock.json`.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """One program in one tmux window of a tmux server of its own: keys in, screen out."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """The loop through the real Claude Code client: typed words in, remembered words in the model's request."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any
@@ -199,12 +197,7 @@ def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_reme
             return UseTool("Read", {"file_path": str(machine.project / "notes.txt")}, "Reading them.")
         if turn_about("format the code")(request):
             options = [{"label": "Tabs", "description": "wide"}, {"label": "Eight", "description": "wider"}]
-            question = {
-                "question": "Which indent?",
-                "header": "Indent",
-                "multiSelect": False,
-                "options": options,
-            }
+            question = {"question": "Which indent?", "header": "Indent", "multiSelect": False, "options": options}
             return UseTool("AskUserQuestion", {"questions": [question]})
         return None
 

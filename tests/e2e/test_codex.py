@@ -1,7 +1,5 @@
 """The hooks in the real Codex CLI: it runs them, takes their answer for context, and they record its session."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The real client as the miner: what it is told on its command line is what it knows."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The plugin in the real client: installed from a local marketplace, its hooks, its tools and its skill."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

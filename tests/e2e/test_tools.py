@@ -1,7 +1,5 @@
 """The tools of `memory service mcp`, and `memory` itself, called by a model through the real Claude Code."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -3,8 +3,6 @@
 Those that ask a hook, which has 300 ms, run alone: it is a process of its own also where the commands around it are
 forked."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -17,13 +15,7 @@ import pytest
 
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
-from memoryvault.tests.acceptance.test_the_loop import (
-    COMMON,
-    SESSION,
-    approve_rule,
-    record_session,
-    vault_files,
-)
+from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, approve_rule, record_session, vault_files
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox

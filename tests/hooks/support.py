@@ -1,7 +1,5 @@
 """Running a hook as a host does: own process, own environment, nothing of the real home."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

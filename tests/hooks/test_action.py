@@ -1,7 +1,5 @@
 """Before a tool call the agent is told the rule that speaks of it, or is stopped by one that a person marked."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

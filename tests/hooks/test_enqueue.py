@@ -1,7 +1,5 @@
 """Stop, SessionEnd, PreCompact and idle: markers and the spool."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

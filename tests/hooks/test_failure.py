@@ -1,7 +1,5 @@
 """When a command fails as it failed before, the agent is told what helped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -63,14 +61,7 @@ def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox
     assert told.endswith("What helped: `npm run link`")
 
 
-@pytest.mark.parametrize(
-    "note",
-    [
-        {"status": "rejected"},
-        {"status": "dismissed"},
-        {"project": "other"},
-    ],
-)
+@pytest.mark.parametrize("note", [{"status": "rejected"}, {"status": "dismissed"}, {"project": "other"}])
 def test_a_cure_that_was_turned_down_or_is_another_projects_is_not_told(sandbox: Sandbox, note: dict[str, str]) -> None:
     sandbox.entry("personal-private/fix/link.md", MINED, **{"kind": "fix", "status": "active", **note})
     compiled(sandbox)

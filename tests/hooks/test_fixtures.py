@@ -1,7 +1,5 @@
 """Every payload that Claude Code is known to send."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

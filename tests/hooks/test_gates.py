@@ -1,7 +1,5 @@
 """Exit code 0 whatever happens, and the cases in which nothing at all is done."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

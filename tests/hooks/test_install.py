@@ -1,7 +1,5 @@
 """Claude Code's settings.json: merged into, and left as it was."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

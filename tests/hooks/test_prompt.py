@@ -1,7 +1,5 @@
 """UserPromptSubmit: an answer within 300 ms, whatever the recall service does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -60,11 +58,7 @@ def vault(sandbox: Sandbox) -> Sandbox:
     """One entry that matches QUESTION, one that does not, both indexed; settings compiled."""
     sandbox.entry("personal-private/convention/matching-entry.md", BODY)
     sandbox.entry("personal-private/convention/unrelated-entry.md", "Sourdough hydration ratios for winter.")
-    index(
-        sandbox,
-        "personal-private/convention/matching-entry.md",
-        "personal-private/convention/unrelated-entry.md",
-    )
+    index(sandbox, "personal-private/convention/matching-entry.md", "personal-private/convention/unrelated-entry.md")
     return sandbox
 
 

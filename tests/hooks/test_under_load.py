@@ -4,8 +4,6 @@ How many of twenty are answered within that depends on the machine, which may be
 `bench scale`. That none takes longer does not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

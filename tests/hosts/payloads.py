@@ -1,7 +1,5 @@
 """What the other hosts send, in the shape that they document; values are our own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

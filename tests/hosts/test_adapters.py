@@ -1,7 +1,5 @@
 """Codex, Copilot and Antigravity: the same hooks, in each host's own shape."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

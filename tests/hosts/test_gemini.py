@@ -1,7 +1,5 @@
 """Gemini CLI: its events and answers, its extension, and rules at its tool calls."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

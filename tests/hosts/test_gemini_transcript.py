@@ -1,7 +1,5 @@
 """Gemini CLI's chats: what was typed is what its list of typed lines says, each entry once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """OpenCode: the plugin in its folder, and what its calls of the hook come to."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The other hosts' own files: merged into, and left as they were."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -12,14 +10,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks.install import add_entries, launcher_in, remove_entries
-from memoryvault.hooks.wiring import (
-    WIRINGS,
-    host_argv,
-    install_for,
-    trusted_by_codex,
-    uninstall_for,
-    wired_events,
-)
+from memoryvault.hooks.wiring import WIRINGS, host_argv, install_for, trusted_by_codex, uninstall_for, wired_events
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings
 

@@ -1,7 +1,5 @@
 """Only one module writes outside `MemoryVault/`: checked in the code, and by the files after whole flows."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A captured idea becomes a note and, with the user's consent, a section in Ideas.md."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

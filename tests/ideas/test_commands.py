@@ -1,7 +1,5 @@
 """`memory idea`, `memory promote` and the list of old ideas, as people, programs and a real worker use them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An idea has the date on which it was said, however late its session is mined."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator

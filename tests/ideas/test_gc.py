@@ -1,7 +1,5 @@
 """Forgotten ideas are listed for the user, and nothing is deleted without an answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

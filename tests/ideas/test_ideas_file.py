@@ -1,7 +1,5 @@
 """Ideas.md belongs to the user: a section is added as a whole, and all other bytes stay."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Promotion is one act: the folder, the note, Ideas.md, and the index, which needs no new vectors."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -34,14 +32,7 @@ settings = load_settings(os.environ)
 promote(settings, Journal(settings.state, vault_store(settings)), "retry-page")
 """
 ACT = ("vault-before-rename", "vault-before-rename@2", "vault-before-rename@3")
-KILL_POINTS = [
-    "journal-pending",
-    *ACT,
-    "journal-applied",
-    "journal-applied@2",
-    "journal-applied@3",
-    "journal-recorded",
-]
+KILL_POINTS = ["journal-pending", *ACT, "journal-applied", "journal-applied@2", "journal-applied@3", "journal-recorded"]
 
 
 def seeded(bed: Bed) -> Path:

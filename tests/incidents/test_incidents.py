@@ -1,7 +1,5 @@
 """A failure is recognised again."""
 
-from __future__ import annotations
-
 import io
 import json
 import time

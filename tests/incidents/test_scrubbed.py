@@ -1,7 +1,5 @@
 """No way of writing a failure-incident leaves a secret or a person's name in it."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

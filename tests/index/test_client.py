@@ -1,7 +1,5 @@
 """Starting the recall service on demand."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """The real model, and the models that are refused."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

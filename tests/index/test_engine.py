@@ -1,7 +1,5 @@
 """The recall engine over real files and a real index: scope, filters, checks, fallbacks."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace
@@ -208,9 +206,7 @@ clauses = st.sampled_from(
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(clauses, min_size=1, max_size=3),
-    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
-    st.booleans(),
+    st.lists(clauses, min_size=1, max_size=3), st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), st.booleans()
 )
 def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
     many: Bed, parts: list[str], words: list[str], dense: bool

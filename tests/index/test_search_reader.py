@@ -1,7 +1,5 @@
 """Order and count of passages, and the terms that readers of a large index share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """The recall service as a real process, with real signals and real sockets."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

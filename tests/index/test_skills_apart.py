@@ -1,7 +1,5 @@
 """A prompt's notes and skills are looked for apart: a new vault has a few notes beside dozens of skills."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """index.db: schema, store, and what happens when the file is missing, locked, damaged or too new."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Copies of a sync conflict: never indexed, offered for merge, and every choice can be undone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

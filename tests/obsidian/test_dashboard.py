@@ -1,7 +1,5 @@
 """The dashboard note: generated from the files, deterministic, with the user's text around it kept."""
 
-from __future__ import annotations
-
 import re
 import socket
 import time

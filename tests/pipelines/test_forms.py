@@ -1,7 +1,5 @@
 """The explicit forms guarantee a proposal, whatever a reader thinks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -16,21 +14,13 @@ from memoryvault.pipelines.reading.statement import statement
 from memoryvault.vault.turn import Origin, Role, Turn
 
 STATED = (
-    "remember: staging runs on 8081",
-    "From now on, deploy on Mondays.",
-    "rule: no ORM in this service",
-    "always run the linter before you commit",
-    "ok, never push to main",
-    "I prefer small commits",
-    "don't ever rewrite the lock file",
-    "every time you add a setting, document it",
-    "in this repo we use tabs",
-    "we use httpx, not requests",
-    "We've decided to keep the REST API",
-    "Steps to release:\n1. bump the version\n2. tag it",
-    "ab jetzt schreibst du Commits auf Deutsch",
+    "remember: staging runs on 8081", "From now on, deploy on Mondays.", "rule: no ORM in this service",
+    "always run the linter before you commit", "ok, never push to main", "I prefer small commits",
+    "don't ever rewrite the lock file", "every time you add a setting, document it", "in this repo we use tabs",
+    "we use httpx, not requests", "We've decided to keep the REST API",
+    "Steps to release:\n1. bump the version\n2. tag it", "ab jetzt schreibst du Commits auf Deutsch",
     "从现在起用中文回答",
-)
+)  # fmt: skip
 
 
 class Doubtful:

@@ -1,7 +1,5 @@
 """What becomes of what a reader says: statements, tiers, and whose words they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Tokens that no rule knows: drawn by lot or not, by the trained model."""
 
-from __future__ import annotations
-
 import json
 import random
 import string
@@ -9,13 +7,7 @@ import string
 import pytest
 
 from memoryvault.pipelines.scrub import Policy, scrub
-from memoryvault.pipelines.secret_model import (
-    ALPHABET,
-    WEIGHTS_FILE,
-    features_of,
-    load,
-    packaged,
-)
+from memoryvault.pipelines.secret_model import ALPHABET, WEIGHTS_FILE, features_of, load, packaged
 
 SIGNS = string.ascii_letters + string.digits
 

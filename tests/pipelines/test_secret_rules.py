@@ -1,7 +1,5 @@
 """The table of rules and the project's own lines: every row finds what it is for, and ordinary lines stay."""
 
-from __future__ import annotations
-
 import random
 import re
 
@@ -114,31 +112,19 @@ def test_a_run_without_blanks_before_a_word_for_a_login_ends_with_the_text() -> 
         "public key: MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
         "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEVs/o5+uQbTjL3chynL4wXgUg2R9",
         "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
-        "redis-cli -h cache -p 6379 info memory",
-        "utils_1.bigIntAndBufferInt64Check('readBigUInt64BE');",
-        "price_1MoBy5LkdIwHu7ixZhnattbh is archived",
-        "0x71C7656EC7ab88b098defB751B7401B5f6d8976F sent 1 ETH",
-        "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
-        "imei 356938035643809",
-        "ALTER ROLE shop WITH PASSWORD :pw;",
-        "DB_PASSWORD=changeme",
-        "'password' => 'required|min:8|confirmed',",
-        "connect with http://username:password@host:8080/",
-        "csrfmiddlewaretoken: QJ8m2Xv7Yt5Rk1Wz9Lp3Nb6Hc4Gd0Fs",
-        "connect the ESP32-S3 to Pin_17",
-        "sign in with Google_Workspace2 or GitHub",
-        "decrypt it with ChaCha20-Poly1305",
-        "authenticate with OAuth2-PKCE instead of Basic-Auth1",
-        "the passphrase is never written to disk anywhere",
-        "the password is stored, then hashed",
-        "wrong password: abort",
-        "password: end-to-end encrypted",
-        "my cache key 8f3c1a9be07d4c52a1f09e6b7d2c4f8a is stale",
-        "the key is Ctrl+Shift+P",
-        "use feature:Dark-Mode2 in the flag list",
-        "the one-time password expires after 600 seconds",
+        "redis-cli -h cache -p 6379 info memory", "utils_1.bigIntAndBufferInt64Check('readBigUInt64BE');",
+        "price_1MoBy5LkdIwHu7ixZhnattbh is archived", "0x71C7656EC7ab88b098defB751B7401B5f6d8976F sent 1 ETH",
+        "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "imei 356938035643809", "ALTER ROLE shop WITH PASSWORD :pw;",
+        "DB_PASSWORD=changeme", "'password' => 'required|min:8|confirmed',",
+        "connect with http://username:password@host:8080/", "csrfmiddlewaretoken: QJ8m2Xv7Yt5Rk1Wz9Lp3Nb6Hc4Gd0Fs",
+        "connect the ESP32-S3 to Pin_17", "sign in with Google_Workspace2 or GitHub",
+        "decrypt it with ChaCha20-Poly1305", "authenticate with OAuth2-PKCE instead of Basic-Auth1",
+        "the passphrase is never written to disk anywhere", "the password is stored, then hashed",
+        "wrong password: abort", "password: end-to-end encrypted",
+        "my cache key 8f3c1a9be07d4c52a1f09e6b7d2c4f8a is stale", "the key is Ctrl+Shift+P",
+        "use feature:Dark-Mode2 in the flag list", "the one-time password expires after 600 seconds",
         "https://docs.acme.test/calendar/how-to-subscribe-to-a-calendar-in-outlook",
     ],
-)
+)  # fmt: skip
 def test_what_is_public_or_only_speaks_of_a_secret_stays(line: str) -> None:
     assert str(scrub(line, Policy.SECRETS)) == line

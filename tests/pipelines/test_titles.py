@@ -1,7 +1,5 @@
 """The heading that a candidate gets says what its statement says."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate, Category

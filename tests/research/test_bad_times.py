@@ -1,7 +1,5 @@
 """research.idea under failures: misbehaving servers, no network, kills, and concurrent edits of the note."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -87,10 +85,7 @@ def test_half_a_character_in_an_answer_costs_only_itself(online: ResearchBed, we
 
 @pytest.mark.parametrize(
     ("status", "headers"),
-    [
-        (429, {"Retry-After": "3600"}),
-        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_AN_HOUR}),
-    ],
+    [(429, {"Retry-After": "3600"}), (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_AN_HOUR})],
 )
 def test_an_engine_whose_limit_is_reached_is_asked_again_when_it_may_be(
     online: ResearchBed, web: Site, status: int, headers: dict[str, str]

@@ -1,7 +1,5 @@
 """research.idea as a job: what it writes, what it may spend, and what it never does."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A statement of several sessions is one memory; a reversal is not kept beside its opposite."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.pipelines.likeness import (
-    code_names,
-    is_same,
-    may_be_same,
-    statement_of,
-    wording_of,
-    wording_of_saying,
-)
+from memoryvault.pipelines.likeness import code_names, is_same, may_be_same, statement_of, wording_of, wording_of_saying
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
 

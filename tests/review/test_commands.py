@@ -1,7 +1,5 @@
 """`memory review` and `memory vault inbox` for people and programs; decisions in notes with a real worker."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

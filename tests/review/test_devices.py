@@ -1,7 +1,5 @@
 """Two devices share a vault: only the one named in the settings note carries out decisions in notes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import socket
 from contextlib import suppress

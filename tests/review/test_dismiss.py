@@ -1,7 +1,5 @@
 """Dismiss an entry by its name, with the effect of `status: dismissed` in the note, and undo it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Text that a person writes in the editor during a review is never lost."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Evolving is one act: after a kill at any step, the next run restores one of the two whole states."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A runaway session must not bury the statements of others."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """No word of a deleted, dismissed or scrubbed note is left in the state folder."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Find known statements without comparing each note with each candidate."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

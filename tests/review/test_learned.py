@@ -1,7 +1,5 @@
 """The user's decisions on proposals affect later ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

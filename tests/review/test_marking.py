@@ -1,7 +1,5 @@
 """Only a person marks an entry for every session or as a guard; agents cannot."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A note whose evidence makes its header longer than what is first read of a file is still recognised."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest

@@ -1,7 +1,5 @@
 """A note that the user renamed in Obsidian is strengthened, replaced, archived and restored by its new name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -19,16 +17,7 @@ from .support import CHOICE, GUESS, RULE, Bed, said
 pytestmark = pytest.mark.slow
 
 FOLDER = "personal-private/preferences"
-NAMES = [
-    "Why pnpm?",
-    "C# and pnpm",
-    "[pnpm]|",
-    'The "pnpm" rule',
-    "pnpm: always",
-    "Always pnpm.",
-    " pnpm ",
-    "a*b",
-]
+NAMES = ["Why pnpm?", "C# and pnpm", "[pnpm]|", 'The "pnpm" rule', "pnpm: always", "Always pnpm.", " pnpm ", "a*b"]
 
 
 def renamed(bed: Bed, name: str) -> str:

@@ -1,7 +1,5 @@
 """A rule that is stated again with another value is not kept beside the first one without asking."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

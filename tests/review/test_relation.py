@@ -1,7 +1,5 @@
 """How two statements are related, on 120 pairs: half chose the thresholds, half were held out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

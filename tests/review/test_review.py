@@ -246,14 +246,10 @@ def test_a_decision_as_a_list_property_is_understood(bed: Bed, proposal: str) ->
 @pytest.mark.parametrize(
     "place",
     [
-        "personal-private/preferences/x.md",
-        "personal-private/_always-load/x.md",
-        "personal-private/_archive/x.md",
-        "personal-private/x.md",
-        "personal-projects/shop/fix/x.md",
-        "x.md",
+        "personal-private/preferences/x.md", "personal-private/_always-load/x.md", "personal-private/_archive/x.md",
+        "personal-private/x.md", "personal-projects/shop/fix/x.md", "x.md",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("written", ["approve", "reject", "supersede y"])
 def test_a_decision_that_stands_elsewhere_decides_nothing(bed: Bed, place: str, written: str) -> None:
     bed.note("personal-private/preferences/y.md", "Y.", kind="preferences")

@@ -1,7 +1,5 @@
 """An occurrence is identified by its words and its time, not by the id of its record."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`memory vault scrub` cleans existing data; ids, dates and the user's own words stay."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -383,17 +381,12 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
 @pytest.mark.parametrize(
     "header",
     [
-        'aliases: [Passwords, "Team wiki"]',
-        'aliases: ["Token", "OAuth2 flow overview"]',
-        'aliases:\n  - Password\n  - "Vault 2026"',
-        'keywords: [password, "api key"]',
-        "password_manager: 1Password 8",
-        "citation_key: vaswani2017attention",
-        "slug: co-working-space-in-berlin-2026-and-how-to-book-a-room",
-        "tags: [sk-learn-pipeline-notes-20260501, sk-2026-05-01-minutes-of-meeting]",
-        "sort_key: 0042-introduction",
+        'aliases: [Passwords, "Team wiki"]', 'aliases: ["Token", "OAuth2 flow overview"]',
+        'aliases:\n  - Password\n  - "Vault 2026"', 'keywords: [password, "api key"]', "password_manager: 1Password 8",
+        "citation_key: vaswani2017attention", "slug: co-working-space-in-berlin-2026-and-how-to-book-a-room",
+        "tags: [sk-learn-pipeline-notes-20260501, sk-2026-05-01-minutes-of-meeting]", "sort_key: 0042-introduction",
     ],
-)
+)  # fmt: skip
 def test_header_fields_without_secrets_stay(header: str) -> None:
     text = f"---\n{header}\n---\n\nBody.\n"
     assert scrub_note(text, Policy.FULL) == (text, {})

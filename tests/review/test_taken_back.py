@@ -1,7 +1,5 @@
 """Removed evidence is recorded in a note by ids, sorted, and counts until the user deletes it there."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -124,8 +122,7 @@ def test_lines_of_the_user_stay_byte_for_byte(own: str, found: set[Evidence]) ->
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["- a line of mine\r\n", "- `s9`: `r 9`\n", "- `s9`: r9\n", "- `s9`:\n", "- `.s9`: `r9`\n", "`s9`: `r9`\n"],
+    "line", ["- a line of mine\r\n", "- `s9`: `r 9`\n", "- `s9`: r9\n", "- `s9`:\n", "- `.s9`: `r9`\n", "`s9`: `r9`\n"]
 )
 def test_a_line_that_cannot_be_read_says_nothing_and_stays(bed: Bed, line: str) -> None:
     taken_back(bed).add(ONE)

@@ -1,7 +1,5 @@
 """A statement about "this" project in two projects is a rule for each of them, and for no other."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate

@@ -1,7 +1,5 @@
 """The inbox stays small: frequent entries are promoted, old ones expire."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from pathlib import Path
 

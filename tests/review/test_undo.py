@@ -1,7 +1,5 @@
 """Undo restores what the program wrote and nobody has changed since, byte for byte, and names the rest."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import uuid

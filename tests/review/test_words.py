@@ -1,7 +1,5 @@
 """What `memory review` shows of a proposal, and the keys that it offers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -186,8 +184,7 @@ def test_proposal_to_replace_a_rule_may_keep_both(
 
 
 @pytest.mark.parametrize(
-    ("keys", "left"),
-    [("exa", ["active", "superseded"]), ("ek", ["active", "active"]), ("enq", ["active", "pending"])],
+    ("keys", "left"), [("exa", ["active", "superseded"]), ("ek", ["active", "active"]), ("enq", ["active", "pending"])]
 )
 def test_after_an_edit_it_is_told_what_would_be_replaced(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keys: str, left: list[str]

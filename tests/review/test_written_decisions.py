@@ -1,7 +1,5 @@
 """The worker carries out decisions in notes, and states problems with a decision in the note."""
 
-from __future__ import annotations
-
 import logging
 import os
 from functools import partial

@@ -1,7 +1,5 @@
 """Which sentences of a file are rules."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.pipelines.seeding import decision_in, grade, memory_in, rules_in

@@ -1,7 +1,5 @@
 """Proposals from repositories: on request, limited in number, never repeated."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

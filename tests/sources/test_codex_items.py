@@ -1,7 +1,5 @@
 """Newer versions of Codex write a message as a completed item, and no `user_message` beside it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

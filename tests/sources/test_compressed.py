@@ -1,7 +1,5 @@
 """Codex compresses what nobody went on with for a week: it is read as if it had not, or named as what cannot be."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a killed program or a lost power leaves in a transcript: the record behind it is read all the same."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

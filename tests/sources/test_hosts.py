@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -46,11 +44,7 @@ CODEX: list[dict[str, Any]] = [
     },
     {
         "type": "response_item",
-        "payload": {
-            "type": "local_shell_call",
-            "call_id": "k2",
-            "action": {"command": ["bash", "-lc", "ls"]},
-        },
+        "payload": {"type": "local_shell_call", "call_id": "k2", "action": {"command": ["bash", "-lc", "ls"]}},
     },
     {"type": "event_msg", "payload": {"type": "token_count", "info": {}}},
 ]

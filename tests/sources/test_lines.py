@@ -1,7 +1,5 @@
 """Lines of a transcript as objects: the quick parser gives what the standard library's would."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

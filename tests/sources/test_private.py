@@ -1,7 +1,5 @@
 """What stands between <private> and </private> leaves no reader, whoever repeats it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -82,12 +80,7 @@ def test_what_was_pasted_beside_an_escaped_private_passage_is_still_known_as_pas
 
 
 @pytest.mark.parametrize(
-    "tag",
-    [
-        ("<private>", "</private>"),
-        ("&lt;private&gt;", "&LT;/PRIVATE&GT;"),
-        ("<PR\u0130VATE>", "</pr\u0131vate>"),
-    ],
+    "tag", [("<private>", "</private>"), ("&lt;private&gt;", "&LT;/PRIVATE&GT;"), ("<PR\u0130VATE>", "</pr\u0131vate>")]
 )
 def test_a_tag_is_known_plain_and_escaped_in_text_and_in_arguments(tmp_path: Path, tag: tuple[str, str]) -> None:
     hidden = CANARY.join(tag)

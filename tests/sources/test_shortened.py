@@ -1,7 +1,5 @@
 """What a reader shortens is scrubbed afterwards: nothing of a secret may be left that the scrubber no longer knows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all stand-ins for services have in common: an HTTP server on loopback, in a thread of its own."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

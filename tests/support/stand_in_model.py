@@ -5,8 +5,6 @@ events, text and `tool_use` blocks), so the real client can be driven with no ac
 the client sends shows exactly what reached the model, injected context included.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
@@ -190,12 +188,7 @@ def _message(answer: Answer, number: int, model: str) -> dict[str, Any]:
         content.append({"type": "text", "text": answer.text})
     if isinstance(answer, UseTool):
         content.append(
-            {
-                "type": "tool_use",
-                "id": f"toolu_{number:024d}",
-                "name": answer.name,
-                "input": dict(answer.input),
-            }
+            {"type": "tool_use", "id": f"toolu_{number:024d}", "name": answer.name, "input": dict(answer.input)}
         )
     return {
         "id": f"msg_{number:024d}",

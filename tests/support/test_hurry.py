@@ -1,7 +1,5 @@
 """Which tests get a second try, when, and that they are named."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """huey runs what the ledger lets it claim."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A job's child answers in JSON; on any failure of the child the job is retried, without a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

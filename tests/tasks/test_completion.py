@@ -1,7 +1,5 @@
 """The model that the user has chosen: which it is, what it receives, and what it may cost."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

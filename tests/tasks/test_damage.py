@@ -1,7 +1,5 @@
 """A broken or missing queue.db loses no work: the file is kept, the jobs are recreated."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

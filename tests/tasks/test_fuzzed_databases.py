@@ -3,8 +3,6 @@
 `MEMORY_FUZZ_ROUNDS=1000 pytest -m slow tests/tasks/test_fuzzed_databases.py` does more of it.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

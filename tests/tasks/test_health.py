@@ -1,7 +1,5 @@
 """Computing the figures of `memory health` from log lines and paths."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -81,18 +79,11 @@ def test_the_log_is_read_from_its_end_and_a_clock_that_was_wrong_hides_nothing(t
 
 def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
     paths = [
-        "personal-private/fix/a.md",
-        "personal-private/_always-load/b.md",
-        "personal-projects/shop/fix/c.md",
-        "personal-private/_inbox/d.md",
-        "personal-private/_review/e.md",
-        "personal-private/_review/_archive/f.md",
-        "personal-private/_idea-incubator/idea/_index.md",
-        "personal-private/_idea-incubator/idea/research-1.md",
-        "personal-private/_archive/g.md.20260101.md",
-        "_meta/sources.md",
-        "personal-private/_skill-watchlist/tips/h.md",
-    ]
+        "personal-private/fix/a.md", "personal-private/_always-load/b.md", "personal-projects/shop/fix/c.md",
+        "personal-private/_inbox/d.md", "personal-private/_review/e.md", "personal-private/_review/_archive/f.md",
+        "personal-private/_idea-incubator/idea/_index.md", "personal-private/_idea-incubator/idea/research-1.md",
+        "personal-private/_archive/g.md.20260101.md", "_meta/sources.md", "personal-private/_skill-watchlist/tips/h.md",
+    ]  # fmt: skip
     active, pending = count_active_paths(paths), count_pending_paths(paths)
     assert active.groups == {"personal-private": 2, "personal-projects": 1}
     assert pending == PendingCounts(proposals=1, questions=0, inbox=1, ideas=1)
@@ -106,18 +97,14 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
         (("personal-private/fix/a.md",), "1 entry"),
         (
             (
-                "personal-private/fix/a.md",
-                "personal-private/fix/b.md",
-                "personal-private/_review/c.md",
-                "personal-private/_inbox/d.md",
-                "personal-private/_idea-incubator/idea/_index.md",
-                "personal-private/_idea-incubator/idea/research-1.md",
-                "_meta/corpus-digest.md",
+                "personal-private/fix/a.md", "personal-private/fix/b.md", "personal-private/_review/c.md",
+                "personal-private/_inbox/d.md", "personal-private/_idea-incubator/idea/_index.md",
+                "personal-private/_idea-incubator/idea/research-1.md", "_meta/corpus-digest.md",
             ),
             "7 notes (2 entries in use, 1 proposal, 1 in the inbox, 1 idea, 2 others)",
         ),
     ],
-)
+)  # fmt: skip
 def test_description_of_an_index_adds_up(paths: tuple[str, ...], said: str) -> None:
     """`memory init` counts the entries alone: with one number for all of it a newcomer sees two that disagree."""
     assert describe_notes(paths) == said

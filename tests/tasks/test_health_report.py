@@ -1,7 +1,5 @@
 """`memory health` as an object: its sections, and warnings about unreadable ones."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """What the indexing jobs log when they cannot do their work."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

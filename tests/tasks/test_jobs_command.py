@@ -1,7 +1,5 @@
 """`memory jobs list` and `memory jobs schedule` for a user."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
@@ -113,8 +111,7 @@ def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: Sandbox, ledger: Led
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")],
+    "arguments", [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")]
 )
 def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
     done = sandbox.run("jobs", *arguments)

@@ -1,7 +1,5 @@
 """Real workers, real signals; afterwards each job is done and each effect happened once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The table of job kinds."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.schedules.table import SCHEDULES

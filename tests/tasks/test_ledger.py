@@ -1,7 +1,5 @@
 """The ledger's rules, in one process and with a controlled clock."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Iterator

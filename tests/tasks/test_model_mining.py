@@ -1,7 +1,5 @@
 """A session that a model reads too: real workers, a real endpoint on loopback, and failures between them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -150,11 +148,7 @@ def test_a_long_session_is_sent_in_windows(
 
 # ------------------------------------------------------------------------------------------------ failures
 
-FAULTS = {
-    "500": "status 500",
-    "garbage": "no JSON",
-    "slow": "no answer within 1 s",
-}
+FAULTS = {"500": "status 500", "garbage": "no JSON", "slow": "no answer within 1 s"}
 """The others that an endpoint can have are in sources/test_openai.py."""
 
 
@@ -280,10 +274,7 @@ def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kill_point", "requests"),
-    [("before-replace", 2), ("mid-child", 1)],
-)
+@pytest.mark.parametrize(("kill_point", "requests"), [("before-replace", 2), ("mid-child", 1)])
 def test_a_kill_between_reserving_and_committing_never_spends_more_than_is_put_down(
     sandbox: Sandbox, model: LoopbackModel, kill_point: str, requests: int
 ) -> None:

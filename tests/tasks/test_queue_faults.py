@@ -1,7 +1,5 @@
 """Full disk, read-only folder, a stopped machine, a held lock, thousands of jobs: one line, nothing lost."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

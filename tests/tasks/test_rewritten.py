@@ -1,7 +1,5 @@
 """Transcripts that the host shortens by removing an answer that broke off."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Slots are enqueued once, with several workers and a changing clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The reader of a session: the model in the recall service while it answers, n-grams otherwise."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The markers tell which sessions are still to be mined."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Settings that change under a running worker apply to it, too: switching off, and withdrawn consent."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """One entry for each skill, in step with its source."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Budgets hold through crashes, retries and concurrent processes."""
 
-from __future__ import annotations
-
 import sqlite3
 import stat
 import subprocess

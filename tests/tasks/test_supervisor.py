@@ -1,7 +1,5 @@
 """Children end at their deadline, with their parent, and with their group."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Old and new versions side by side: the older one leaves, with one line."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path

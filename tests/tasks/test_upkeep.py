@@ -1,7 +1,5 @@
 """Logs are rotated and old files deleted, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """The worker's socket is only a hint to look for work, whoever sends to it."""
 
-from __future__ import annotations
-
 import os
 import socket
 import stat
@@ -16,16 +14,7 @@ from memoryvault.tasks.queue.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import nothing, serving
 
-NONSENSE = (
-    b"",
-    b"\0" * 60_000,
-    b"\xff\xfe 1",
-    b"1 nonsense",
-    b"1 0.0.1",
-    b"1 \x1b[2J9.9",
-    b'{"op": "stop"}',
-    b"stop",
-)
+NONSENSE = (b"", b"\0" * 60_000, b"\xff\xfe 1", b"1 nonsense", b"1 0.0.1", b"1 \x1b[2J9.9", b'{"op": "stop"}', b"stop")
 
 
 def test_only_the_user_can_ring(state: StatePaths) -> None:

@@ -1,7 +1,5 @@
 """The worker in this process: huey's consumer with real threads, and handlers of the tests."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

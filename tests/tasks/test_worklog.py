@@ -1,7 +1,5 @@
 """The log of a worker that runs for months: a lost stderr does not stop a job."""
 
-from __future__ import annotations
-
 import errno
 import logging
 from pathlib import Path

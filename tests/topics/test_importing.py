@@ -1,7 +1,5 @@
 """Claude Code's own notes: read, copied, followed, left alone."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

@@ -1,7 +1,5 @@
 """The protocol that the plugin ships matches the code."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Topics: a file and its index line, changed together."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -254,14 +252,7 @@ def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "point",
-    [
-        "journal-pending",
-        "vault-before-rename",
-        "journal-applied",
-        "journal-applied@2",
-        "journal-recorded",
-    ],
+    "point", ["journal-pending", "vault-before-rename", "journal-applied", "journal-applied@2", "journal-recorded"]
 )
 @pytest.mark.parametrize("repair", ["next write", "start of the worker", "rebuild-index"])
 def test_a_write_that_is_killed_is_whole_or_not_there(bed: Bed, point: str, repair: str) -> None:

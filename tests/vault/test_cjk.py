@@ -1,7 +1,5 @@
 """Chinese, Japanese and Korean text is indexed by terms that questions have too."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

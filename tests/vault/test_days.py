@@ -1,7 +1,5 @@
 """On which day of the user's something was said."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone

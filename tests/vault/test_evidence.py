@@ -1,7 +1,5 @@
 """Evidence is for the reader of a note; recall sees what stands before it."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.vault.evidence import strip_evidence

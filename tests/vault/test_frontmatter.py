@@ -1,7 +1,5 @@
 """Editing frontmatter: only the named fields change; all else survives byte for byte."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 

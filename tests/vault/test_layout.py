@@ -1,7 +1,5 @@
 """Where things are kept."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

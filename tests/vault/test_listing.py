@@ -1,7 +1,5 @@
 """Which files of a vault are notes, found by walking its folders."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

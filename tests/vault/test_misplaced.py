@@ -1,7 +1,5 @@
 """A repository can set variables for what runs in it; it cannot put its settings or state in place of yours."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One text in several Unicode forms is compared in one of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

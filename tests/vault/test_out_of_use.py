@@ -1,7 +1,5 @@
 """Notes that are no memories whatever their header says, and headers of which a part can't be read: one reading."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -237,15 +235,10 @@ def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
 @pytest.mark.parametrize(
     "folder",
     [
-        "Templates",
-        "personal-private/Templates",
-        "Templates/weekly",
-        "templates",
-        "_templates",
-        "Template",
+        "Templates", "personal-private/Templates", "Templates/weekly", "templates", "_templates", "Template",
         "99 - Templates",
     ],
-)
+)  # fmt: skip
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
 

@@ -1,7 +1,5 @@
 """Where passages that a user marked `<private>` begin and end."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

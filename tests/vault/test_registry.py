@@ -1,7 +1,5 @@
 """Finding what is remembered already."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.runtime.errors import VaultUnavailable

@@ -1,7 +1,5 @@
 """What is printed for the model."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Nothing in a note can leave its frame, whatever it says."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

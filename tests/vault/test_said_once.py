@@ -1,7 +1,5 @@
 """A note as its reader sees it: each thing once."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.vault.note_text import said_once, title_once
@@ -14,10 +12,7 @@ EVIDENCE = "## Evidence\n\nProposed because: it was said twice.\n\n"
     [
         ("# Use pnpm\n\nUse pnpm.\n\n" + EVIDENCE + "> use pnpm\n\nSession a", EVIDENCE + "Session a"),
         ("Use pnpm.\n\n" + EVIDENCE + "> No, use pnpm", EVIDENCE + "> No, use pnpm"),
-        (
-            "# Use pnpm\n\nUse pnpm instead of npm.\n\n> Use pnpm instead\n> of npm.",
-            "Use pnpm instead of npm.",
-        ),
+        ("# Use pnpm\n\nUse pnpm instead of npm.\n\n> Use pnpm instead\n> of npm.", "Use pnpm instead of npm."),
         ("# Another heading\n\nUse it.", "# Another heading\n\nUse it."),
         ("# Use pnpm", ""),
         ("", ""),

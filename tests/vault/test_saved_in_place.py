@@ -1,7 +1,5 @@
 """An editor that saves in place: it empties the file and writes it anew, and who looks meanwhile sees half of it."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

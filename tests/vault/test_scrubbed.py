@@ -1,7 +1,5 @@
 """The type of text that may be written."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.vault.scrubbed import Scrubbed

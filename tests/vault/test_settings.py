@@ -1,7 +1,5 @@
 """Settings: where they come from, and what a wrong one says."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

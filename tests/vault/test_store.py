@@ -1,7 +1,5 @@
 """The only writer of the vault's files."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Writers that compete, and writers that are killed: real processes, real signals, files afterwards."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import multiprocessing
@@ -178,11 +176,7 @@ else:
 
 
 def killed_writer(root: Path, what: str) -> int:
-    env = {
-        **os.environ,
-        "MEMORY_TEST_MODE": "1",
-        "MEMORY_TEST_KILL_POINT": "vault-before-rename",
-    }
+    env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "vault-before-rename"}
     command = [sys.executable, "-c", KILLED_WRITER, str(root), what]
     return subprocess.run(command, env=env, timeout=60, cwd="/").returncode
 

@@ -1,7 +1,5 @@
 """Hooks and worker agree on which transcripts may be read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

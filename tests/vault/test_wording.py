@@ -1,7 +1,5 @@
 """A text that is too long for its line says so, and stops at a word."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

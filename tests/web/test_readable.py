@@ -1,7 +1,5 @@
 """What is read of a page."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.sources.web.fetch import Page

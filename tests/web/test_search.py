@@ -1,7 +1,5 @@
 """The answers of search engines are data: nothing in one is opened."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
