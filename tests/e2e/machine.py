@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
@@ -72,9 +71,7 @@ class Machine:
         (self.home / ".claude.json").write_text(json.dumps(answered))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.end_processes()
         shutil.rmtree(self.state.sockets, ignore_errors=True)
         shutil.rmtree(self.root, ignore_errors=True)
@@ -226,10 +223,8 @@ class ClientSession:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.terminal.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self.terminal.__exit__(*error)
 
     def submit(self, text: str) -> None:
         """Type one line as a person does, and send it."""
