@@ -160,9 +160,7 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
 
 
 @pytest.mark.model
-def test_with_the_light_extra_init_downloads_the_model_after_asking(
-    wheels: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
+def test_with_the_light_extra_init_asks_and_downloads(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """Recall by meaning without torch and sentence-transformers."""
     environment = Environment(tmp_path / "venv", without=HEAVY)
     environment.install(wheels[0])
@@ -229,9 +227,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     assert "recall.error" not in log
 
 
-def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
-    wheels: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
+def test_an_upgrade_under_a_live_worker_loses_or_doubles_none(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
     environment = Environment(tmp_path / "venv")
     environment.install(wheels[0])
     sandbox = Sandbox(tmp_path, python=environment.python)

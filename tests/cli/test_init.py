@@ -489,9 +489,7 @@ def test_the_first_answer_is_the_note_that_was_meant_and_no_other(
     assert "like-" not in shown
 
 
-def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_can_not_be_read_hides_no_other_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused by hand: the tests may run as root, who can read every folder."""
     home = tmp_path / "home"
     for folder in ("Closed", "Notes/.obsidian", "Documents"):

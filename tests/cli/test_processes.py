@@ -11,9 +11,7 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.support.forked import ForkedSandbox
 
 
-def test_what_a_worker_says_as_it_dies_is_in_a_file_of_its_own(
-    sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_dying_worker_says_is_in_its_own_file(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who looks for it would not look among the words of the recall service."""
     settings = load_settings(sandbox.environment)
     dies = [sys.executable, "-I", "-c", "import sys; sys.exit('no room for a worker')"]

@@ -142,9 +142,7 @@ def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
-    bed: Bed, projects: Path, memory: Command
-) -> None:
+def test_a_model_that_cannot_be_asked_is_told_before_the_mining(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     config = Path(bed.env["MEMORY_CONFIG"])
     config.write_text(
@@ -156,9 +154,7 @@ def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
 
 
 @pytest.mark.usefixtures("environment")
-def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
-    bed: Bed, projects: Path, memory: Command
-) -> None:
+def test_the_dry_run_says_what_it_takes_and_the_host_deletes_soon(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1, at=time.time() - 26 * DAY)
     old_session(projects, 2, at=time.time() - DAY)
     report = memory.json("reflect", "corpus")

@@ -180,9 +180,7 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
         assert machine.entries_holding(words) == []
 
 
-def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_remembered(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_words_typed_meanwhile_and_answers_to_questions_are_remembered(machine: Machine, model: StandInModel) -> None:
     machine.init()
     (machine.project / "notes.txt").write_text("nothing\n")
     typed_meanwhile = "Never touch the generated files by hand."
@@ -223,9 +221,7 @@ def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_reme
     assert len(machine.entries_holding(answered.rstrip("."))) == 1
 
 
-def test_notes_that_the_client_loads_itself_are_not_put_before_the_model_twice(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_notes_that_the_client_loads_itself_are_not_told_the_model_twice(machine: Machine, model: StandInModel) -> None:
     machine.configure("[memory]\nautostart = false\n")
     machine.init()
     note = ("--type", "project", "--description", "How the orchard is watered", "--body", "With the long hose.")

@@ -72,9 +72,7 @@ def ask(machine: Machine, *options: str) -> str:
     return done.stderr
 
 
-def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
-    machine: Machine, responses: StandInResponses
-) -> None:
+def test_codex_runs_hooks_that_are_trusted_and_hears_them(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n")
     told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex", "--json")
     assert json.loads(told)["hosts"]["codex"]["changed"]
@@ -93,9 +91,7 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
     assert dict(machine.hooks()) == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
 
 
-def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_person_is_not_mined(
-    machine: Machine, responses: StandInResponses
-) -> None:
+def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n")
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
     ask(machine, "--dangerously-bypass-hook-trust")
@@ -181,9 +177,7 @@ def converse(machine: Machine, words: str, *, trust: bool) -> None:
         terminal.wait_until(lambda screen: ANSWER in screen and "Worked for" in screen, "the answer", seconds=30)
 
 
-def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
-    machine: Machine, responses: StandInResponses
-) -> None:
+def test_what_was_typed_reaches_the_next_session(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
     machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
     converse(machine, RULE, trust=True)

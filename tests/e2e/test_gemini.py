@@ -184,9 +184,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(ready: Mach
     assert any("run the linter before you push" in text for text in texts(gemini.requests[-1])[1:])
 
 
-def test_after_clear_the_next_prompt_brings_the_opening_and_its_chat_is_read(
-    ready: Machine, gemini: StandInGemini
-) -> None:
+def test_after_clear_a_prompt_brings_the_opening_and_its_chat_is_read(ready: Machine, gemini: StandInGemini) -> None:
     with Conversation(ready, gemini) as client:
         client.say("Good morning.")
         assert any(ALWAYS in text for text in texts(gemini.requests[-1]))

@@ -59,9 +59,7 @@ def fire_hooks_into(machine: Machine, folder: Path) -> None:
     machine.settings_file.write_text(json.dumps({"hooks": hooks}))
 
 
-def test_the_real_client_answers_by_the_schema_with_no_hook_no_tool_and_no_session(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_the_real_client_answers_by_the_schema_without_hook_or_session(machine: Machine, model: StandInModel) -> None:
     fired = machine.root / "fired"
     fired.mkdir()
     fire_hooks_into(machine, fired)
@@ -79,8 +77,6 @@ def test_the_real_client_answers_by_the_schema_with_no_hook_no_tool_and_no_sessi
     assert list(machine.claude_folder.glob("projects/**/*.jsonl")) == []
 
 
-def test_a_client_whose_model_does_not_keep_to_the_schema_is_a_failed_completion(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_a_client_whose_model_ignores_the_schema_is_a_failed_completion(machine: Machine, model: StandInModel) -> None:
     with pytest.raises(CompletionFailed):
         ask(machine, model)

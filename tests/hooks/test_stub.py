@@ -99,9 +99,7 @@ def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> No
 @pytest.mark.parametrize(
     ("event", "word"), [*((event, "false") for event in EVENTS), ("Stop", "0"), ("Stop", " Off "), ("Stop", "NO")]
 )
-def test_switched_off_by_the_environment_a_hook_does_not_even_look_for_settings(
-    sandbox: Sandbox, event: str, word: str
-) -> None:
+def test_switched_off_by_the_environment_a_hook_looks_for_no_settings(sandbox: Sandbox, event: str, word: str) -> None:
     sandbox.extra_env["MEMORY_ENABLED"] = word
     sandbox.compiled = False
     sandbox.configure("[recall\n")

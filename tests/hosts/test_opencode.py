@@ -167,9 +167,7 @@ def test_a_rule_about_a_file_stops_a_patch_to_several_files(sandbox: Sandbox) ->
     assert not refused("*** Update File: a.txt", "+*** Update File: db/schema.sql")
 
 
-def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_the_database(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_a_session_is_given_the_same_and_recorded_by_its_name(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     host = ("--host", "opencode")
     start = sandbox.run("SessionStart", payload(sandbox, source="startup"), *host)
     assert "plain language" in start.stdout

@@ -104,9 +104,7 @@ def test_the_entries_have_the_documented_shape() -> None:
         ("antigravity", '{"memoryvault": {"enabled": true, "Stop": []}}'),
     ],
 )
-def test_a_file_of_our_own_name_that_was_there_before_gets_its_bytes_back(
-    settings: Settings, host: str, content: str
-) -> None:
+def test_a_file_of_our_own_name_from_before_gets_its_bytes_back(settings: Settings, host: str, content: str) -> None:
     path = WIRINGS[host].file(settings)
     path.parent.mkdir(parents=True)
     path.write_text(content)

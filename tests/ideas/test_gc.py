@@ -463,9 +463,7 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, answer: str, poi
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
 @pytest.mark.parametrize("linked", [IDEA_ARCHIVE, INCUBATOR])
-def test_a_folder_that_became_a_link_out_of_the_vault_after_the_crash_holds_up_no_later_answer(
-    bed: Bed, point: str, linked: str
-) -> None:
+def test_a_folder_that_became_a_link_out_of_the_vault_holds_up_no_answer(bed: Bed, point: str, linked: str) -> None:
     old_idea(bed, "one", 400)
     bed.remember(RULE)
     stale(bed)

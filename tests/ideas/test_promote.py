@@ -248,9 +248,7 @@ def test_edit_after_the_list_says_promoted_rolls_nothing_back(bed: Bed, point: s
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False], ids=["noted", "told by the text"])
 @pytest.mark.parametrize("point", ["journal-applied", "journal-applied@2"])
-def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_done(
-    bed: Bed, point: str, known: bool
-) -> None:
+def test_an_editor_that_saves_the_old_note_after_a_crash_breaks_nothing(bed: Bed, point: str, known: bool) -> None:
     """Obsidian had it open: the old folder is there again, with that one file."""
     folder = seeded(bed)
     assert bed.run_python(PROMOTE, point) == -9
@@ -283,9 +281,7 @@ def test_on_a_full_disk_nothing_is_changed(bed: Bed, monkeypatch: pytest.MonkeyP
     assert not folder.exists()
 
 
-def test_a_disk_that_fills_up_midway_is_not_said_to_have_changed_nothing(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_up_midway_is_said_to_have_changed_a_part(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written cannot be written back without room: it is ended later."""
     seeded(bed)
     writes, write = [], VaultStore._write_temporary

@@ -46,9 +46,7 @@ def connect(bed: Bed) -> socket.socket:
     return connection
 
 
-def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(
-    vault_of_two: Bed, listening: Start
-) -> None:
+def test_it_answers_a_prompt_asked_sideways_with_a_block_for_the_model(vault_of_two: Bed, listening: Start) -> None:
     with listening().client() as client:
         answer = client.recall(
             "which yarn", k=1, session="s-1", cwd="/", render=True, budget_ms=5000, token_budget=2000
@@ -147,9 +145,7 @@ def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed,
 
 
 @pytest.mark.hurried
-def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
-    vault_of_two: Bed, listening: Start
-) -> None:
+def test_a_budget_that_the_model_cannot_keep_gets_keywords_in_time(vault_of_two: Bed, listening: Start) -> None:
     with listening("--text-seconds", str(1.5 * patience())).client() as client:
         start = time.monotonic()
         answer = client.recall("pnpm please", budget_ms=200 * patience())
@@ -337,9 +333,7 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
         assert client.recall("pnpm")["paths"]
 
 
-def test_a_stopped_service_is_replaced_by_one_that_is_started_and_leaves_when_it_goes_on(
-    vault_of_two: Bed, service: Start, listening: Start
-) -> None:
+def test_a_stopped_service_is_replaced_and_leaves_then(vault_of_two: Bed, service: Start, listening: Start) -> None:
     first = listening()
     os.kill(first.pid, signal.SIGSTOP)
     second, third = (service("--hangs-seconds", "1") for _ in range(2))
@@ -367,9 +361,7 @@ def test_a_service_that_answers_is_not_replaced(vault_of_two: Bed, service: Star
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.hurried
-def test_a_signal_ends_it_cleanly_after_the_answer_in_progress(
-    vault_of_two: Bed, listening: Start, number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_cleanly_after_its_answer(vault_of_two: Bed, listening: Start, number: signal.Signals) -> None:
     running = listening("--text-seconds", str(0.5 * patience()))
     answers: list[list[str]] = []
 

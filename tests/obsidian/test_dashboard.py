@@ -137,9 +137,7 @@ def test_what_the_user_writes_around_it_stays(bed: Bed) -> None:
     assert not refresh_dashboard(bed.store)
 
 
-def test_what_the_user_wrote_below_stays_when_the_closing_line_is_gone(
-    bed: Bed, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_the_user_wrote_below_stays_without_a_closing_line(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     bed.remember(RULE)
     refresh_dashboard(bed.store)
     file = bed.vault / DASHBOARD

@@ -52,9 +52,7 @@ MISBEHAVING = {
 
 @pytest.mark.parametrize("two", [("429", "500"), ("no JSON", "a list"), ("odd rows", "huge"), ("bomb", "to metadata"),
                                  ("charset", "reset")])  # fmt: skip
-def test_an_engine_that_misbehaves_costs_only_its_own_note(
-    online: ResearchBed, web: Site, two: tuple[str, str]
-) -> None:
+def test_an_engine_that_misbehaves_costs_its_note_only(online: ResearchBed, web: Site, two: tuple[str, str]) -> None:
     """Two of the three fail, each in its way; the third is still read, and nothing is retried."""
     web.replies |= {"/w/api.php": MISBEHAVING[two[0]], "/search/repositories": MISBEHAVING[two[1]]}
     online.idea()

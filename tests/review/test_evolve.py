@@ -221,9 +221,7 @@ def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed) -> None
 
 @pytest.mark.parametrize(("old", "slug"), [(OLD, None), (OLD, "deploy-mondays"), (WAITS, None)])
 @pytest.mark.parametrize("point", KILL_POINTS)
-def test_killed_at_any_step_one_of_the_two_whole_states_is_there(
-    bed: Bed, point: str, old: str, slug: str | None
-) -> None:
+def test_killed_at_any_step_one_of_two_whole_states_remains(bed: Bed, point: str, old: str, slug: str | None) -> None:
     bed.note(old, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status="pending")
     whole = bed.files()
     code = bed.run_python(EVOLVE.format(old=old, slug=slug), point)

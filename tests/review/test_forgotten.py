@@ -201,9 +201,7 @@ def test_logs_and_receipts_name_a_deleted_note_no_longer_however_it_is_written_t
 
 
 @pytest.mark.parametrize("edit", [("listens", "waits"), ("", "")])
-def test_a_dismissed_note_is_put_back_from_what_it_is_now_unless_it_was_changed(
-    tmp_path: Path, edit: tuple[str, str]
-) -> None:
+def test_a_dismissed_note_is_put_back_as_it_is_now_unless_edited(tmp_path: Path, edit: tuple[str, str]) -> None:
     bed = make_bed(tmp_path)
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
     reviewer = Reviewer(bed.settings, bed.store)

@@ -173,9 +173,7 @@ def statuses(bed: Bed) -> list[str]:
 
 
 @pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("k", ["active", "active"])])
-def test_proposal_to_replace_a_rule_may_keep_both(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
-) -> None:
+def test_a_replacement_may_keep_both(bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]) -> None:
     replacing(bed)
     (asked,) = answer(monkeypatch, bed, key)
     assert "[a]pprove  a[l]ways  [k]eep both  [e]dit" in asked

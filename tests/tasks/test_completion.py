@@ -260,9 +260,7 @@ ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
         (CompletionFailed("turned away", may_have_cost=False), 0),
     ],
 )
-def test_spending_is_the_usage_or_else_the_estimate(
-    tmp_path: Path, outcome: Completion | CompletionFailed, spent: int
-) -> None:
+def test_spending_is_the_usage_or_estimate(tmp_path: Path, outcome: Completion | CompletionFailed, spent: int) -> None:
     book = SpendingBook(tmp_path / "state.db", "research")
     if isinstance(outcome, CompletionFailed):
         with pytest.raises(CompletionFailed):

@@ -129,9 +129,7 @@ CONFLICTED = (
         (CONFLICTED.replace("<<<<<<< HEAD\n", "").replace("=======\nstatus: active\n", ""), 4, ">>>>>>> origin/main"),
     ],
 )
-def test_an_edit_of_a_header_that_cannot_be_read_is_refused_with_the_line_to_mend(
-    text: str, number: int, line: str
-) -> None:
+def test_an_edit_of_a_header_that_cannot_be_read_names_the_line_to_mend(text: str, number: int, line: str) -> None:
     assert find_fault(text) == (number, line)
     with pytest.raises(EntryInvalid, match=rf"line {number} of the note .*{re.escape(line.strip())}"):
         set_fields(text, {"status": "dismissed"})
