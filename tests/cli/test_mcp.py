@@ -234,12 +234,6 @@ def test_evolving_proposes_and_the_old_entry_holds_until_approved(agent: Agent) 
     assert agent.sandbox.json("list", "--status", "superseded")
 
 
-def test_an_idea_waits_and_becomes_an_incubating_one(agent: Agent) -> None:
-    proposed = agent.call("idea", title="Offline maps", summary="Ship the tiles with the app for hikers.")
-    agent.memory("review", "--decide", f"{proposed['path']}=approve")
-    assert list(agent.sandbox.vault.rglob("_idea-incubator/*/_index.md"))
-
-
 def test_ideas_of_an_agent_that_differ_in_their_titles_both_wait(agent: Agent) -> None:
     summary = "A toggle in the settings page."
     proposed = [agent.call("idea", title=title, summary=summary) for title in ("Dark mode", "Compact mode")]

@@ -216,12 +216,3 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
     machine.memory("service", "worker", "--until-idle")
     assert list_markers(machine.state.markers) == []
     assert list_markers(machine.state.markers, REFLECTED) == [session]
-
-
-def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:
-    folder = machine.home / ".codex"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
-    assert (folder / "hooks.json").is_file()
-    machine.memory("uninstall")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -329,12 +329,3 @@ def test_a_hook_that_fails_costs_no_prompt(machine: Machine, chat: StandInChat, 
     assert ANSWER in run(machine, QUESTION)
     assert chat.texts_of("user")[0] == QUESTION
     assert hooks_of(machine) == []
-
-
-def test_uninstall_leaves_opencode_as_it_was(machine: Machine, chat: StandInChat) -> None:
-    folder = machine.home / ".config" / "opencode"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    init(machine)
-    assert (folder / "plugin" / "memoryvault.js").is_file()
-    machine.memory("uninstall")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

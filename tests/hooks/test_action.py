@@ -122,11 +122,6 @@ def test_what_a_sub_agent_was_told_its_session_was_not(box: Sandbox) -> None:
     assert call(box) == {}
 
 
-def test_a_guard_holds_for_a_sub_agent_too(box: Sandbox) -> None:
-    guard(box, "deny")
-    assert call(box, agent_id="a1")["permissionDecision"] == "deny"
-
-
 def test_an_unknown_mark_is_none(box: Sandbox) -> None:
     guard(box, "forbid")
     assert "additionalContext" in call(box)

@@ -105,13 +105,11 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
     terminal = Terminal(sandbox, ["review"])
     # The first review with an idea asks for the network, once; no answer is no.
     terminal.expect("[y/N]")
-    terminal.write("\n")
-    terminal.expect("4 ideas that nobody came back to")
+    terminal.write("\n", "4 ideas that nobody came back to")
     for key, said in (("k", "kept: "), ("a", "archived: "), ("x", "press one of"), ("d", "deleted: ")):
         terminal.press(key)
         terminal.expect(said)
-    terminal.press("\r")
-    terminal.expect("this review: 1 kept, 1 archived, 1 deleted, 1 skipped; left: 1 question about ideas\r\n")
+    terminal.press("\r", "this review: 1 kept, 1 archived, 1 deleted, 1 skipped; left: 1 question about ideas\r\n")
     assert terminal.close() == 0
     assert (sandbox.vault / INCUBATOR / "_archive/b").is_dir()
     assert (sandbox.vault / INCUBATOR / "_archive/_trash/c").is_dir()
@@ -131,8 +129,7 @@ def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> No
     terminal.expect("3 ideas that nobody came back to")
     assert (sandbox.vault / INCUBATOR / "a").is_dir()
     for key in "aaa":
-        terminal.press(key)
-        terminal.expect("archived: ")
+        terminal.press(key, "archived: ")
     assert terminal.close() == 0
     assert {folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()} == {"a", "b", "c"}
 

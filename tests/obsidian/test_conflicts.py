@@ -237,11 +237,8 @@ def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
     )
     terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
     terminal.expect("-Use tabs.")
-    terminal.press("x")
-    terminal.expect("press one of")
-    terminal.press("e")
-    terminal.expect("merged: ")
-    terminal.expect("this review: 1 merged; left: nothing\r\n")
+    terminal.press("x", "press one of")
+    terminal.press("e", "merged: ", "this review: 1 merged; left: nothing\r\n")
     assert terminal.close() == 0
     assert (sandbox.vault / NOTE).read_text("utf-8").endswith("Use tabs.\nUse spaces.\nIn Go.\n")
     assert not (sandbox.vault / COPY).exists()
@@ -254,10 +251,8 @@ def test_undo_takes_no_older_choice_back_unasked(tmp_path: Path) -> None:
     sandbox.memory("review", "--decide", f"{COPY}=theirs")
     conflict(sandbox.vault)
     terminal = Terminal(sandbox, ["review"])
-    terminal.press("u")
-    terminal.expect("[n]o")
-    terminal.write("\r")
-    terminal.expect("nothing was taken back")
+    terminal.press("u", "[n]o")
+    terminal.write("\r", "nothing was taken back")
     terminal.press("m")
     assert terminal.close() == 0
     assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
