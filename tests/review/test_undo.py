@@ -205,19 +205,17 @@ def test_decided_note_is_not_undone(bed: Bed) -> None:
         assert bed.files() == before
 
 
-def test_missing_note_does_not_count_as_kept(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
-    bed.remember(CHOICE)
-    moved = bed.only("pending").path
-    bed.reviewer.decide(moved, Approve(), run="r")
+def test_missing_note_does_not_count_as_kept(ask: Bed, memory: Command) -> None:
+    ask.remember(CHOICE)
+    moved = ask.only("pending").path
+    ask.reviewer.decide(moved, Approve(), run="r")
     shown = memory("undo", "--dry-run")
     assert shown.out.splitlines()[1:] == [f"gone: {moved}", f"    {Why.GONE}"]
     assert "stay" not in shown.err
 
 
-def test_before_the_question_a_long_list_is_cut(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
-    bed.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
+def test_before_the_question_a_long_list_is_cut(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
+    ask.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
     monkeypatch.setattr("memoryvault.cli.undo.MOST_LISTED", 1)
     monkeypatch.setattr("memoryvault.cli.undo.is_agreed", lambda question: False)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
@@ -225,29 +223,26 @@ def test_before_the_question_a_long_list_is_cut(bed: Bed, monkeypatch: pytest.Mo
     assert "more note" not in memory("undo", "--dry-run").out
 
 
-def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
-    bed.enter(monkeypatch)
-    bed.remember(said(RULE, "a", OTHER))
-    bed.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
+def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(ask: Bed, memory: Command) -> None:
+    ask.remember(said(RULE, "a", OTHER))
+    ask.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
     edited = "personal-private/preferences/always-use-pnpm-not-npm.md"
-    bed.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
-    bed.remember(said(CHOICE, "c", "No, use tabs instead of spaces"))
-    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
+    ask.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
+    ask.remember(said(CHOICE, "c", "No, use tabs instead of spaces"))
+    ask.reviewer.decide(ask.only("pending").path, Approve(), run="r")
     decided = "use-tabs-instead-of-spaces"
     shown = memory("undo", "--last", "--dry-run")
     assert shown.out.startswith("written by an earlier run, a reflection, 20")
     assert "memory: a reflection, 20" in shown.err
     assert "is left: all that was written was decided on, moved or changed since\n" in shown.err
-    assert steps(undo(bed)) == {"always-use-pnpm-not-npm.md": "leave", "always-sign-the-commits.md": "remove"}
-    plan = undo(bed)  # What is left of the second run, the edited note, does not hide the first either.
+    assert steps(undo(ask)) == {"always-use-pnpm-not-npm.md": "leave", "always-sign-the-commits.md": "remove"}
+    plan = undo(ask)  # What is left of the second run, the edited note, does not hide the first either.
     assert steps(plan) == {"never-commit-on-a-friday.md": "remove"}
     assert len(plan.later) == 2
-    (mine,) = [path for path in bed.files() if path != edited]
+    (mine,) = [path for path in ask.files() if path != edited]
     assert decided in mine
     for _ in range(2):
-        plan = undo(bed)
+        plan = undo(ask)
         assert (plan.changes, plan.later) == ([], []), "what is said of the last run"
         assert list(steps(plan).values()) == ["gone"]
 
@@ -311,10 +306,9 @@ def test_a_session_is_found_by_its_beginning_without_a_journal(bed: Bed) -> None
 # --- the command ---
 
 
-def test_a_session_that_nothing_is_known_of_fails(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
-    bed.remember(said(RULE, SESSION))
-    markers = bed.settings.state.markers
+def test_a_session_that_nothing_is_known_of_fails(ask: Bed, memory: Command) -> None:
+    ask.remember(said(RULE, SESSION))
+    markers = ask.settings.state.markers
     create_marker(markers, Marker("quiet-one", "2026-01-01T00:00:00Z", "startup", "/t.jsonl", "/x", "claude", 0))
     for _ in range(2):
         memory("undo", "--session", SESSION, "--yes")
@@ -326,34 +320,36 @@ def test_a_session_that_nothing_is_known_of_fails(bed: Bed, monkeypatch: pytest.
         assert said_of_it.err == "memory: there is no session 'zzzzzzz': is that its id?\n"
 
 
-def test_plan_that_was_shown_is_carried_out_alone(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
-    bed.remember(said(RULE, "shown"))
+def test_plan_that_was_shown_is_carried_out_alone(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
+    ask.remember(said(RULE, "shown"))
 
     def answer(_: str) -> str:
-        bed.remember(said(RULE, "since", OTHER))
+        ask.remember(said(RULE, "since", OTHER))
         return "y"
 
     monkeypatch.setattr("memoryvault.cli.terminal._read_beside", answer)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     shown, done = (line for line in memory("undo").out.splitlines() if line.startswith("written by"))
     assert shown == done
-    assert [entry.sources[0].session for entry in bed.entries()] == ["since"]
+    assert [entry.sources[0].session for entry in ask.entries()] == ["since"]
 
 
-def test_a_runaway_session_is_taken_back_by_one_command(sandbox: Sandbox) -> None:
-    session = str(uuid.uuid4())
+@pytest.fixture
+def mined(sandbox: Sandbox) -> str:
+    """The id of a session of which the vault has notes."""
     shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
-    own = json.loads(shipped.splitlines()[0]).get("sessionId") or session
-    transcript = sandbox.transcript(session, shipped)
+    sandbox.memory("reflect", "--session", str(sandbox.transcript(str(uuid.uuid4()), shipped)))
+    return str(json.loads(shipped.splitlines()[0])["sessionId"])
+
+
+def test_a_runaway_session_is_taken_back_by_one_command(sandbox: Sandbox, mined: str) -> None:
     sandbox.memory("save", "preferences", "mine", "--body", "My own.")
-    sandbox.memory("reflect", "--session", str(transcript))
     written = len(list(sandbox.vault.rglob("*.md")))
     assert written > 1
-    shown = sandbox.memory("undo", "--session", own, "--dry-run")
+    shown = sandbox.memory("undo", "--session", mined, "--dry-run")
     assert len(list(sandbox.vault.rglob("*.md"))) == written
     assert shown.count("remove: ") == written - 1
-    done = sandbox.json("undo", "--session", own, "--yes")
+    done = sandbox.json("undo", "--session", mined, "--yes")
     assert done["done"]
     assert {path.name for path in sandbox.vault.rglob("*.md")} == {"mine.md", "taken-back.md"}
     assert sandbox.memory("undo").strip() == "there is nothing to take back"
@@ -361,13 +357,9 @@ def test_a_runaway_session_is_taken_back_by_one_command(sandbox: Sandbox) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("json_wanted", [False, True])
-def test_without_a_terminal_it_shows_and_refuses_until_yes_is_said(sandbox: Sandbox, json_wanted: bool) -> None:
-    session = str(uuid.uuid4())
-    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
-    sandbox.memory("reflect", "--session", str(sandbox.transcript(session, shipped)))
+def test_without_a_terminal_it_refuses_until_yes_is_said(sandbox: Sandbox, mined: str, json_wanted: bool) -> None:
     before = {path: path.read_bytes() for path in sandbox.vault.rglob("*.md")}
-    own = json.loads(shipped.splitlines()[0]).get("sessionId") or session
-    arguments = ("undo", "--session", own[:8], *(("--json",) if json_wanted else ()))
+    arguments = ("undo", "--session", mined[:8], *(("--json",) if json_wanted else ()))
     done = sandbox.run(*arguments, stdin="y\n")
     assert done.returncode == 2
     assert "--yes takes this back" in done.stderr.splitlines()[-1]
@@ -607,9 +599,8 @@ def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
     assert taken_back(bed).evidence() == {("b", "b-record")}
 
 
-def test_the_command_says_where_the_removal_stands(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
-    bed.remember(said(RULE, "a"))
+def test_the_command_says_where_the_removal_stands(ask: Bed, memory: Command) -> None:
+    ask.remember(said(RULE, "a"))
     assert NOTE not in memory("undo", "--dry-run").err
     assert NOTE in memory("undo", "--yes").err
     assert NOTE not in memory("undo", "--yes").err
