@@ -33,6 +33,13 @@ def bed(tmp_path: Path) -> Bed:
 
 
 @pytest.fixture
+def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
+    """The bed as the vault for commands in this process."""
+    bed.enter(monkeypatch)
+    return bed
+
+
+@pytest.fixture
 def sandbox(tmp_path: Path) -> ForkedSandbox:
     """A home, a vault and a state folder, for commands that run as processes."""
     return ForkedSandbox(tmp_path)

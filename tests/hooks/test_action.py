@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks.injected import read_told
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.tests.support.command import Command
 
 from .support import SESSION, Sandbox
 
@@ -276,24 +276,18 @@ def test_switched_off_or_paused_it_says_nothing(box: Sandbox) -> None:
     assert call(box) == {}
 
 
-def test_inspect_shows_all_three_ways_to_the_agent(
-    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inspect_shows_all_three_ways_to_the_agent(box: Sandbox, command: Command) -> None:
     box.entry("personal-private/_always-load/short.md", "Keep answers short.")
     compiled(box)
     box.extra_env["MEMORY_RECALL_CORE_WORDS"] = "3"
     box.run("SessionStart", box.payload(source="startup"))
     box.run("UserPromptSubmit", box.payload(prompt="May I push to main?"))
     call(box)
-    for name, value in box.env.items():
-        monkeypatch.setenv(name, value)
-    assert main(["vault", "inspect", SESSION]) == 0
-    told = capsys.readouterr().out
+    told = command("vault", "inspect", SESSION).out
     assert "given at the session's start:\n  personal-private/_always-load/short.md\n" in told
     assert "told with the result of a tool call:\n  personal-private/preferences/push.md\n" in told
     assert "personal-private/preferences/push.md  (injected)" in told
-    assert main(["vault", "inspect"]) == 0
-    last = capsys.readouterr().out
+    last = command("vault", "inspect").out
     assert "(injected)" in last
     assert "tool call" in last
     assert "short.md" not in last

@@ -14,7 +14,6 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _other_agents
-from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.extension import extension_folder
 from memoryvault.hooks.install import HostFileUnwritable, launcher_in
@@ -32,6 +31,7 @@ from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin
 
@@ -368,21 +368,15 @@ def test_the_hooks_of_tool_calls_come_and_go_by_the_users_word(settings: Setting
     assert hosts_with_actions(settings) == {"gemini": False}
 
 
-def test_guard_wires_them_where_only_gemini_is_used(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in {**sandbox.env, "MEMORY_CONFIG": str(sandbox.root / "config.toml")}.items():
-        monkeypatch.setenv(name, value)
+def test_guard_wires_them_where_only_gemini_is_used(sandbox: Sandbox, command: Command) -> None:
     sandbox.state.ensure()
     install_for("gemini", load_settings(sandbox.env))
-    assert main(["guard", "--on", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = command.json("guard", "--on")
     assert (told["on"], told["changed"]) == (True, True)
     assert told["file"].endswith("/.gemini/extensions/memoryvault/hooks/hooks.json")
     assert not (sandbox.home / ".claude" / "settings.json").exists()
-    assert main(["guard", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["on"]
-    assert main(["guard", "--off"]) == 0
+    assert command.json("guard")["on"]
+    command("guard", "--off")
     assert hosts_with_actions(load_settings(sandbox.env)) == {"gemini": False}
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks.autostart import is_agents_shell
 from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.opencode import LOCK, plugin_text
@@ -18,6 +17,7 @@ from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, u
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.tests.support.command import Command
 
 from ..hooks.support import SESSION, Sandbox
 from .payloads import RECALLED, marker_of, spooled
@@ -132,19 +132,15 @@ def test_a_plugin_of_an_older_version_is_replaced_and_keeps_whether_tool_calls_r
 
 
 def test_guard_wires_tool_calls_into_the_agent_that_is_there(
-    sandbox: Sandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sandbox: Sandbox, settings: Settings, command: Command
 ) -> None:
-    for name, value in sandbox.env.items():
-        monkeypatch.setenv(name, value)
     plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
     install_for("opencode", settings)
-    assert main(["guard", "--on"]) == 0
-    assert plugin.name in capsys.readouterr().out
+    assert plugin.name in command("guard", "--on").out
     assert "const ACTIONS = true" in plugin.read_text()
     assert not (sandbox.home / ".claude" / "settings.json").exists()
-    assert main(["guard"]) == 0
-    assert "agent does: on" in capsys.readouterr().out
-    assert main(["guard", "--off"]) == 0
+    assert "agent does: on" in command("guard").out
+    command("guard", "--off")
     assert "const ACTIONS = false" in plugin.read_text()
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -217,12 +218,9 @@ def recalled(bed: Bed, tmp_path: Path) -> list[str]:
     """What a recall of incubating ideas finds after the index is updated."""
     with IndexStore(tmp_path / "index.db") as index:
         reconcile(index, bed.vault, bed.store.walk)
-    engine = RecallEngine(tmp_path / "index.db", bed.vault, None)
-    try:
+    with closing(RecallEngine(tmp_path / "index.db", bed.vault, None)) as engine:
         query = RecallQuery("Something about one", k=5, statuses=frozenset({"active", "incubating"}))
         return [hit.path for hit in engine.recall(query).hits]
-    finally:
-        engine.close()
 
 
 def test_delete_removes_the_index_rows_and_can_be_undone_for_thirty_days(bed: Bed, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """A failure is recognised again."""
 
 import io
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.conflicts import find_copy, settle_copy
 from memoryvault.services.incidents import add, find
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.failure import read_failure
 
 from ..review.support import Bed
@@ -136,20 +136,16 @@ def test_a_hostile_report_costs_no_time(line: str) -> None:
     assert time.process_time() - begun < 2
 
 
-def test_the_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    bed.enter(monkeypatch)
+def test_the_command(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(PYTHON))
-    assert main(["vault", "incident", "find"]) == 1
-    assert main(["vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0
-    reconcile_now(bed.settings)
-    capsys.readouterr()
-    assert main(["vault", "incident", "find", "--body", ELSEWHERE, "--json"]) == 0
-    assert [(one["exact"], one["resolution"]) for one in json.loads(capsys.readouterr().out)] == [
-        (True, "One file each.")
-    ]
-    assert main(["vault", "incident", "find", "--body", "OperationalError: the database is locked, sqlite3"]) == 0
-    assert "like it" in capsys.readouterr().out
-    assert main(["vault", "incident", "add", "--body", " "]) == 2
+    memory("vault", "incident", "find", code=1)
+    memory("vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each.")
+    reconcile_now(ask.settings)
+    (one,) = memory.json("vault", "incident", "find", "--body", ELSEWHERE)
+    assert (one["exact"], one["resolution"]) == (True, "One file each.")
+    other = "OperationalError: the database is locked, sqlite3"
+    assert "like it" in memory("vault", "incident", "find", "--body", other).out
+    memory("vault", "incident", "add", "--body", " ", code=2)
 
 
 # No way of writing a failure-incident leaves a secret or a person's name in it

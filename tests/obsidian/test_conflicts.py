@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound
 from memoryvault.runtime.layout import is_conflict_copy, original_name
@@ -19,6 +18,7 @@ from memoryvault.services.stores import vault_store
 from memoryvault.services.tombstones import EMPTY, evidence_of, text_with
 from memoryvault.services.tombstones import NOTE as TAKEN_BACK
 from memoryvault.tasks.jobs.dashboard import refresh_dashboard
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import Bed
@@ -63,19 +63,15 @@ def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
     assert original_name(twice) == "a.sync-conflict-20260101-101010-ABCDEFG.md"
 
 
-def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edited(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bed.enter(monkeypatch)
+def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edited(ask: Bed, memory: Command) -> None:
     header = "kind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n"
-    path = bed.vault / FOLDER / "tabs.md"
+    path = ask.vault / FOLDER / "tabs.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"---\n{header}---\n\nTabs.\n")
     before = path.read_bytes()
-    assert main(["review", "--list"]) == 0
-    assert f"git left both sides of a merge in {FOLDER}/tabs.md" in capsys.readouterr().err
-    assert main(["dismiss", f"{FOLDER}/tabs.md", "--yes"]) != 0
-    assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in capsys.readouterr().err
+    assert f"git left both sides of a merge in {FOLDER}/tabs.md" in memory("review", "--list").err
+    told = memory("dismiss", f"{FOLDER}/tabs.md", "--yes", code=1).err
+    assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in told
     assert path.read_bytes() == before
 
 

@@ -3,6 +3,7 @@
 import re
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -164,11 +165,8 @@ def test_nothing_of_it_is_recalled(bed: Bed) -> None:
     note(bed, "personal-private/_review/zebra.md", "Zebra crossings are painted", kind="fix", status="pending")
     refresh_dashboard(bed.store)
     reconcile_now(bed.settings)
-    engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
-    try:
+    with closing(RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)) as engine:
         assert engine.recall(RecallQuery("how are zebra crossings painted", all_projects=True)).hits == ()
-    finally:
-        engine.close()
 
 
 @pytest.mark.slow

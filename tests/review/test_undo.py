@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import uuid
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -542,12 +543,9 @@ def test_recall_never_shows_it(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(GUESS, "pnpm"))
     bed.undo.carry_out(LAST)
     reconcile_now(bed.settings)
-    engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
-    try:
+    with closing(RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)) as engine:
         for asked in ("what did I take back from pnpm-record?", "taken back memory undo sessions records"):
             assert engine.recall(RecallQuery(asked, all_projects=True)).hits == ()
-    finally:
-        engine.close()
 
 
 def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:

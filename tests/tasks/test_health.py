@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks import client, session_start
 from memoryvault.runtime.days import SECONDS_PER_DAY
 from memoryvault.runtime.process_lock import ProcessLock
@@ -25,6 +24,7 @@ from memoryvault.services.pending_counts import PendingCounts, count_pending_pat
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support.command import Command
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 DAY = SECONDS_PER_DAY
@@ -207,12 +207,8 @@ def bed(tmp_path: Path) -> Bed:
     return bed
 
 
-def test_programs_read_the_same_names_in_the_same_order(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bed.enter(monkeypatch)
-    assert main(["health", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_programs_read_the_same_names_in_the_same_order(ask: Bed, memory: Command) -> None:
+    told = memory.json("health")
     expected = json.loads(json.dumps(PROGRAMS_READ))
     for name in ("size_bytes", "last_indexed", "model_to_use", "model_problem"):  # of this machine and this moment
         expected["index"][name] = told["index"][name]

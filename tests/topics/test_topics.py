@@ -231,8 +231,7 @@ def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed
     assert files(bed) == ["deploy.md"]
 
 
-def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
+def test_the_command_from_end_to_end(ask: Bed, memory: Command) -> None:
 
     def topics(*words: str, project: str = "shop", code: int = 0) -> Said:
         return memory("vault", "topics", *words, "--project", project, code=code)
@@ -240,14 +239,14 @@ def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, 
     for name, slug in (("shop", "shop"), ("My Shop", "my-shop"), ("con", "con-it")):
         assert topics("list", project=name).out == f"{slug} has no topics\n", "a name is given as in any other command"
     write_it = ("write", "deploy", "--type", "project", "--description", "Deploying", "--body", "Tag. See [[b]].")
-    assert topics(*write_it).out.strip() == str(bed.vault / FOLDER / "deploy.md")
+    assert topics(*write_it).out.strip() == str(ask.vault / FOLDER / "deploy.md")
     topic = json.loads(topics("read", "deploy", "--json").out)
     assert topic["links"] == {"b": False}
     assert "use `replace`" in topics("write", "deploy", "--body", "x", code=1).err
     topics("write", "deploy", "--replace", topic["hash"], "--body", "Push.")
     assert "Push." in topics("read", "deploy").out
     assert topics("lint").out == "the notes of shop are in order\n"
-    (bed.vault / FOLDER / "MEMORY.md").write_text("")
+    (ask.vault / FOLDER / "MEMORY.md").write_text("")
     topics("lint", code=1)
     topics("rebuild-index")
     topics("rm", "deploy")
