@@ -165,8 +165,9 @@ def test_a_files_name_does_not_end_its_line(vault: Path, memory: Command, line: 
 @pytest.mark.parametrize(
     ("folder", "command"), [("_review", ["review", "--list"]), ("_inbox", ["vault", "inbox", "list"])]
 )
-def test_a_note_that_cannot_be_read_is_named_below_the_others(tmp_path: Path, folder: str, command: list[str]) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_a_note_that_cannot_be_read_is_named_below_the_others(
+    sandbox: ForkedSandbox, folder: str, command: list[str]
+) -> None:
     place = sandbox.vault / "personal-private" / folder
     place.mkdir(parents=True, exist_ok=True)
     header = "---\nkind: preferences\nstatus: pending\n---\n\n"

@@ -152,8 +152,7 @@ def told(state: Path) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_neither_logs_nor_jobs_hold_what_was_said(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_neither_logs_nor_jobs_hold_what_was_said(sandbox: ForkedSandbox) -> None:
     session = str(uuid.uuid4())
     path = sandbox.transcript(session, transcript(session))
     old = str(uuid.uuid4())

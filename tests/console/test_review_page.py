@@ -29,6 +29,7 @@ from .vaults import SESSION, idea, inbox_note, pattern, transcript
 OLD = "personal-private/preferences/use-npm.md"
 
 
+@pytest.fixture
 def old_rule(bed: Bed) -> str:
     return bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
 
@@ -47,9 +48,8 @@ def test_an_edit_that_leaves_nothing_is_refused(bed: Bed, front: Front) -> None:
 
 
 @pytest.mark.parametrize("decision", ["supersede", "approve"])
-def test_an_entry_that_was_edited_since_it_was_compared_is_not_replaced(bed: Bed, front: Front, decision: str) -> None:
+def test_an_entry_edited_since_then_is_not_replaced(bed: Bed, old_rule: str, front: Front, decision: str) -> None:
     """Whether it was chosen for the comparison, or the proposal names it itself."""
-    old_rule(bed)
     entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD if decision == "approve" else None)
     page = front.get("review", item=entry.path, panel="supersede" if decision == "supersede" else "").text
     seen = re.findall(r'name="old_hash" value="([0-9a-f]{64})"', page)
@@ -64,8 +64,7 @@ def test_an_entry_that_was_edited_since_it_was_compared_is_not_replaced(bed: Bed
     assert said(front.decide(entry, decision, old=OLD, old_hash=now)).startswith("superseded: ")
 
 
-def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None:
-    old_rule(bed)
+def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, old_rule: str, front: Front) -> None:
     proposal(bed, "use-pnpm", "Always use pnpm.")
     answer = front.get("review", item="personal-private/_review/use-pnpm.md", panel="supersede")
     assert f"Now: {OLD}" in visible(answer)
@@ -73,8 +72,7 @@ def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None
     assert "<ins>pnpm</ins>" in answer.text
 
 
-def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, front: Front) -> None:
-    old_rule(bed)
+def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, old_rule: str, front: Front) -> None:
     entry = proposal(bed, "sleep-well")
     answer = front.get("review", item=entry.path, panel="supersede", other="use-npm")
     assert f"Now: {OLD}" in visible(answer)
@@ -85,8 +83,7 @@ def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, front
 
 
 @pytest.mark.parametrize("panel", ["", "edit"])
-def test_both_can_be_kept(bed: Bed, front: Front, panel: str) -> None:
-    old_rule(bed)
+def test_both_can_be_kept(bed: Bed, old_rule: str, front: Front, panel: str) -> None:
     entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD)
     page = front.get("review", item=entry.path, panel=panel)
     assert "Approving it puts Use npm into the archive" in visible(page)
@@ -97,8 +94,7 @@ def test_both_can_be_kept(bed: Bed, front: Front, panel: str) -> None:
     assert 'value="keep both"' not in front.get("review").text
 
 
-def test_the_page_has_the_keys_of_the_terminal_and_none_that_opens_pages(bed: Bed, front: Front) -> None:
-    old_rule(bed)
+def test_the_page_has_the_keys_of_the_terminal_and_none_that_opens_pages(bed: Bed, old_rule: str, front: Front) -> None:
     entry = proposal(bed, "use-pnpm", "Never use npm, always pnpm.", supersedes=OLD)
     page = front.get("review", item=entry.path).text
     keys = dict(re.findall(r'value="([\w ]+)"[^>]*data-key="(.)"', page))
@@ -169,8 +165,7 @@ def test_a_decision_without_what_was_seen_is_not_carried_out(bed: Bed, front: Fr
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "personal-private/preferences/use-npm.md", ""])
-def test_only_what_waits_can_be_decided_on(bed: Bed, front: Front, path: str) -> None:
-    old_rule(bed)
+def test_only_what_waits_can_be_decided_on(bed: Bed, old_rule: str, front: Front, path: str) -> None:
     files = bed.files()
     answer = front.post("review/decide", item=path, hash="0" * 64, decision="reject")
     assert said(answer)

@@ -204,8 +204,7 @@ def test_marks_left_in_a_merged_text_are_refused_and_secrets_replaced(bed: Bed) 
 
 
 @pytest.mark.slow
-def test_programs_see_and_decide_them(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_programs_see_and_decide_them(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
     (item,) = sandbox.json("review", "--list")
     assert (item["kind"], item["path"], item["note"]) == ("sync-conflict", COPY, NOTE)
@@ -221,8 +220,7 @@ def test_programs_see_and_decide_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_a_person_merges_them_in_the_editor(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
     editor = sandbox.root / "editor.py"
     editor.write_text(
@@ -241,8 +239,7 @@ def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_undo_takes_no_older_choice_back_unasked(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_undo_takes_no_older_choice_back_unasked(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
     sandbox.memory("review", "--decide", f"{COPY}=theirs")
     conflict(sandbox.vault)

@@ -171,8 +171,7 @@ def test_nothing_of_it_is_recalled(bed: Bed) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dashboard", "incubator-gc", "discovery"])
-def test_only_the_named_device_acts_on_the_whole_vault(tmp_path: Path, kind: str) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_only_the_named_device_acts_on_the_whole_vault(sandbox: ForkedSandbox, kind: str) -> None:
     settings_note = sandbox.vault / SETTINGS_NOTE
     settings_note.parent.mkdir()
     settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")

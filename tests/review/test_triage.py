@@ -196,8 +196,7 @@ def test_the_surest_make_entries_and_a_rule_always_does() -> None:
 
 
 @pytest.mark.slow
-def test_one_session_fills_no_more_than_its_share_however_often_it_is_mined(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_one_session_fills_no_more_than_its_share_however_often_it_is_mined(bed: Bed) -> None:
     candidates = [*guesses(60), RULE]
     first = bed.remember(*candidates)
     assert (first.counts["inboxed"], first.counts["over_limit"], first.counts["saved"]) == (40, 20, 1)
@@ -213,8 +212,7 @@ def test_one_session_fills_no_more_than_its_share_however_often_it_is_mined(tmp_
 
 
 @pytest.mark.slow
-def test_after_a_crash_the_same_ones_are_written(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_after_a_crash_the_same_ones_are_written(bed: Bed) -> None:
     candidates = guesses(50)
     bed.remember(*candidates[30:50])  # all that was written before the crash
     bed.remember(*candidates)
