@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
-from .hook_times import HookListener
+from .hook_runs import HookListener
 from .machine import RULE, SETTINGS_BEFORE, ClientSession, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
