@@ -17,7 +17,7 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
 
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
-from .install_client import codex_program
+from .install_client import program
 from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
@@ -59,7 +59,7 @@ def ask(machine: Machine, *options: str) -> str:
     node = shutil.which("node")
     assert node is not None
     done = subprocess.run(
-        [node, str(codex_program()), "exec", "--skip-git-repo-check", *options, QUESTION],
+        [node, str(program("Codex CLI")), "exec", "--skip-git-repo-check", *options, QUESTION],
         env=machine.base_env,
         cwd=machine.project,
         capture_output=True,
@@ -159,7 +159,7 @@ def converse(machine: Machine, words: str, *, trust: bool) -> None:
     node = shutil.which("node")
     assert node is not None
     env = {**machine.base_env, "TERM": "screen-256color"}
-    with Terminal([node, str(codex_program())], env=env, cwd=machine.project, sockets=machine.root) as terminal:
+    with Terminal([node, str(program("Codex CLI"))], env=env, cwd=machine.project, sockets=machine.root) as terminal:
         if trust:
             terminal.wait_until(
                 lambda screen: "hooks are new or changed" in screen, "the question of trust", seconds=30

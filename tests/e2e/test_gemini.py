@@ -20,7 +20,7 @@ from memoryvault.vault.marker import list_markers, marker_path, read_marker
 from memoryvault.vault.turn import Origin
 
 from ..support.stand_in_gemini import ANSWER, StandInGemini, texts, tool_results, use_tool
-from .install_client import gemini_program
+from .install_client import program
 from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
@@ -68,7 +68,7 @@ def environment(machine: Machine, model: StandInGemini) -> dict[str, str]:
 def command(*options: str) -> list[str]:
     node = shutil.which("node")
     assert node is not None
-    return [node, str(gemini_program()), *options]
+    return [node, str(program("Gemini CLI")), *options]
 
 
 def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> str:

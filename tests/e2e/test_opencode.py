@@ -20,7 +20,7 @@ from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_
 from memoryvault.vault.turn import Origin, Role
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
-from .install_client import opencode_program
+from .install_client import program
 from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
@@ -73,7 +73,7 @@ def init(machine: Machine, settings: str = "") -> None:
 def run(machine: Machine, words: str, *options: str) -> str:
     """One turn of `opencode run`; what it prints."""
     done = subprocess.run(
-        [str(opencode_program()), "run", *options],
+        [str(program("OpenCode")), "run", *options],
         env={**machine.base_env, **QUIET}, cwd=machine.project, input=words, capture_output=True, text=True,
         timeout=START_SECONDS, check=False,
     )  # fmt: skip
@@ -90,7 +90,7 @@ class Conversation:
 
     def __init__(self, machine: Machine) -> None:
         env = {**machine.base_env, **QUIET, "TERM": "screen-256color"}
-        self.terminal = Terminal([str(opencode_program())], env=env, cwd=machine.project, sockets=machine.root)
+        self.terminal = Terminal([str(program("OpenCode"))], env=env, cwd=machine.project, sockets=machine.root)
         self._machine = machine
 
     def __enter__(self) -> Conversation:
