@@ -20,14 +20,7 @@ from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
 from ..support.forked import ForkedSandbox
 from ..tasks.support import wait_until
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> ForkedSandbox:
-    sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("jobs", "list")
-    return sandbox
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
 
 
 def place(sandbox: ForkedSandbox) -> StatePaths:

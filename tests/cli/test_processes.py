@@ -1,7 +1,6 @@
 """The processes that commands start and stop in the background (cli/processes.py)."""
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from memoryvault.cli import processes
 from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.tasks.support import wait_until
 
 
 def test_what_a_dying_worker_says_is_in_its_own_file(sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,8 +19,6 @@ def test_what_a_dying_worker_says_is_in_its_own_file(sandbox: ForkedSandbox, mon
     monkeypatch.setattr(processes, "START_SECONDS", 0.0)
     assert not processes.ensure_worker(settings)
     file = Path(settings.state.log) / "worker.stderr"
-    until = time.monotonic() + 30
-    while not (file.exists() and file.read_text()) and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until(lambda: file.exists() and file.read_text(), "it has said so")
     assert file.read_text() == "no room for a worker\n"
     assert file.stat().st_mode & 0o777 == 0o600

@@ -105,8 +105,10 @@ class Machine:
         )
         return done.stdout
 
-    def init(self) -> None:
-        self.memory("init", "--yes", "--vault", str(self.vault), "--host", "claude")
+    def init(self, host: str = "claude", *, autostart: bool = True) -> None:
+        if not autostart:
+            self.configure("[memory]\nautostart = false\n")
+        self.memory("init", "--yes", "--vault", str(self.vault), "--host", host)
 
     def configure(self, settings: str) -> None:
         """Replace MemoryVault's settings file; `init` adds the vault's path to what it finds."""

@@ -123,8 +123,7 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
 
 def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandInModel) -> None:
     # No worker in the background: the one below is the first that ever sees the session.
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+    machine.init(autostart=False)
     model.answer(lambda request: Hang() if turn_about(RULE_WORDS)(request) else None)
     with machine.open_client() as killed:
         killed.submit(RULE)
@@ -222,8 +221,7 @@ def test_words_typed_meanwhile_and_answers_to_questions_are_remembered(machine: 
 
 
 def test_notes_that_the_client_loads_itself_are_not_told_the_model_twice(machine: Machine, model: StandInModel) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+    machine.init(autostart=False)
     note = ("--type", "project", "--description", "How the orchard is watered", "--body", "With the long hose.")
     machine.memory("vault", "topics", "write", "watering", *note)
     folder = machine.vault / "personal-projects" / "orchard" / "memory"

@@ -92,8 +92,7 @@ def test_codex_runs_hooks_that_are_trusted_and_hears_them(machine: Machine, resp
 
 
 def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, responses: StandInResponses) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     ask(machine, "--dangerously-bypass-hook-trust")
     (session,) = list_markers(machine.state.markers)
     marker = read_marker(marker_path(machine.state.markers, session))
@@ -107,8 +106,7 @@ def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, resp
 
 
 def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, responses: StandInResponses) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     machine.save("linter-first", RULE)
     config = machine.home / ".codex" / "config.toml"
     config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
@@ -132,8 +130,7 @@ def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, respon
 
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, responses: StandInResponses) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     program = Path(sys.executable).parent / "memory"
     command = shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])
     calls = [use_tool("exec_command", {"cmd": command})]
@@ -179,7 +176,7 @@ def converse(machine: Machine, words: str, *, trust: bool) -> None:
 
 def test_what_was_typed_reaches_the_next_session(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex")
     converse(machine, RULE, trust=True)
     machine.memory("service", "worker", "--until-idle")
     (entry,) = machine.entries_holding(RULE.rstrip("."))
@@ -197,8 +194,7 @@ def test_what_was_typed_reaches_the_next_session(machine: Machine, responses: St
 def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_same(
     machine: Machine, responses: StandInResponses, how: str
 ) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     converse(machine, RULE, trust=True)
     hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
     assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"

@@ -344,7 +344,7 @@ def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandI
     ask(machine, gemini)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     folders = {path for path in folder.rglob("*") if path.is_dir()}
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "gemini")
+    machine.init("gemini")
     extension = folder / "extensions" / "memoryvault"
     assert {path.name for path in extension.iterdir()} == {"gemini-extension.json", "hooks", "skills"}
     machine.memory("uninstall")

@@ -67,7 +67,7 @@ def config(url: str) -> dict[str, Any]:
 
 def init(machine: Machine, settings: str = "") -> None:
     machine.configure(f"[memory]\nautostart = false\n{settings}")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "opencode")
+    machine.init("opencode")
 
 
 def run(machine: Machine, words: str, *options: str) -> str:

@@ -188,8 +188,7 @@ def check_what_came_back(machine: Machine, model: StandInModel) -> None:
 
 
 def test_a_model_recalls_and_proposes_through_the_plugins_tools(machine: Machine, model: StandInModel) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+    machine.init(autostart=False)
     remembered(machine)
     machine.memory("uninstall")
     install_plugin(machine)
@@ -201,8 +200,7 @@ def test_a_model_recalls_and_proposes_through_the_plugins_tools(machine: Machine
 
 
 def test_a_model_recalls_and_proposes_through_a_configured_server(machine: Machine, model: StandInModel) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+    machine.init(autostart=False)
     remembered(machine)
     machine.memory("uninstall")
     options = configured(machine)
@@ -213,8 +211,7 @@ def test_a_model_recalls_and_proposes_through_a_configured_server(machine: Machi
 
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, model: StandInModel) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+    machine.init(autostart=False)
     program = Path(sys.executable).parent / "memory"
     command = shlex.join([str(program), "save", "workflow", "cutting-releases", "--body", PROPOSAL])
 

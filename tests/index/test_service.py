@@ -23,6 +23,7 @@ from memoryvault.runtime.priority import BACKGROUND_NICENESS
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -337,10 +338,7 @@ def test_a_stopped_service_is_replaced_and_leaves_then(vault_of_two: Bed, servic
     first = listening()
     os.kill(first.pid, signal.SIGSTOP)
     second, third = (service("--hangs-seconds", "1") for _ in range(2))
-    until = time.monotonic() + 60
-    while second.process.poll() is third.process.poll() is None:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: not (second.process.poll() is third.process.poll() is None), "one of them has left")
     replaced_it, came_late = (second, third) if second.process.poll() is None else (third, second)
     assert came_late.wait() == "already running\n"
     replaced_it.wait_until_listening()
@@ -413,10 +411,7 @@ def test_the_user_at_the_other_end_is_known() -> None:
 @pytest.mark.slow
 def test_another_user_is_turned_away(vault_of_two: Bed, service: Start) -> None:
     running = service("--foreign")
-    until = time.monotonic() + 30
-    while not os.path.exists(vault_of_two.state.recall_socket):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: os.path.exists(vault_of_two.state.recall_socket), "it listens")
     with pytest.raises(ServiceUnavailable, match=r"reset|hung up|closed"), running.client() as client:
         client.ping()
 

@@ -10,6 +10,7 @@ import pytest
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -217,23 +218,15 @@ def test_a_decision_that_cannot_be_carried_out_is_told(sandbox: Sandbox, argumen
     assert path.is_file()
 
 
-def wait_for(path: Path, seconds: float = APPLY_SECONDS) -> float:
-    started = time.monotonic()
-    while not path.is_file():
-        assert time.monotonic() - started < seconds * patience(), f"{path} did not appear"
-        time.sleep(0.05)
-    return time.monotonic() - started
-
-
 @pytest.mark.hurried
 def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) -> None:
     path = propose(sandbox, "tabs", "Use tabs")
     before = propose(sandbox, "made-before", "Decided while no worker ran")
     before.write_text(before.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
     with sandbox.process("service", "worker"):
-        wait_for(place(sandbox, "made-before"), 20)
+        wait_until(place(sandbox, "made-before").is_file, "it is there", 20 * patience())
         path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-        wait_for(place(sandbox, "tabs"))
+        wait_until(place(sandbox, "tabs").is_file, "it is there", APPLY_SECONDS * patience())
     assert not path.exists()
 
 
