@@ -151,12 +151,8 @@ def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill:
     *kept, last = rows(worker.text)
     assert last == "", "nothing is left of it"
     assert not [line for line in kept if "working" in line]
-    assert [line.split()[0] for line in kept] == ["memory:", worker_counts(kept), "due"]
-
-
-def worker_counts(kept: list[str]) -> str:
-    """The number with which the line of counts begins."""
-    return next(line.split()[0] for line in kept if " done" in line)
+    counts = next(line.split()[0] for line in kept if " done" in line)
+    assert [line.split()[0] for line in kept] == ["memory:", counts, "due"]
 
 
 @pytest.mark.slow

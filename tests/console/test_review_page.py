@@ -349,7 +349,9 @@ def test_what_is_asked_of_the_journal_is_found_without_reading_all_of_it(
         for n in "23"
     ]
     bed.journal.commit([Change(kept, quoting, None)], run="r", actor="undo", what="4", undoes=[decided[1].id])
-    bed.journal.commit([], run="r", actor="idea", what="5", moves=[_moved(bed, "old", "new")])
+    bed.note("personal-private/old/a.md", "# A")
+    move = FolderMove("personal-private/old", "personal-private/new")
+    bed.journal.commit([], run="r", actor="idea", what="5", moves=[move])
     parsed: list[str] = []
     read = journal._done
 
@@ -368,11 +370,6 @@ def test_what_is_asked_of_the_journal_is_found_without_reading_all_of_it(
     assert gone is not None
     assert gone.what == "5"
     assert bed.reviewer.what_became_of("personal-private/odd.md") is None
-
-
-def _moved(bed: Bed, old: str, new: str) -> FolderMove:
-    bed.note(f"personal-private/{old}/a.md", "# A")
-    return FolderMove(f"personal-private/{old}", f"personal-private/{new}")
 
 
 def test_a_missing_vault_is_reported(bed: Bed, front: Front) -> None:

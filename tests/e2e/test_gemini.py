@@ -213,11 +213,7 @@ def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: Sta
     (chat,) = (each for each in chats(ready) if RULE in each.read_text())
     said = [(turn.text, turn.confirmed) for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
     assert said == [(RULE, True), ("Never on Fridays.", True)]
-    assert list_markers(ready.state.markers) == [said_in(chat)]
-
-
-def said_in(chat: Path) -> str:
-    return open_transcript(chat).header().session
+    assert list_markers(ready.state.markers) == [open_transcript(chat).header().session]
 
 
 def test_a_cancelled_turn_says_nothing_twice(ready: Machine, gemini: StandInGemini) -> None:

@@ -52,10 +52,6 @@ def _one_line(text: str) -> bool:
     return "Traceback" not in text and len(text.strip().splitlines()) == 1
 
 
-def _log(sandbox: Sandbox) -> str:
-    return (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
-
-
 def test_a_missing_vault_is_one_line_and_hooks_go_on(sandbox: Sandbox) -> None:
     record_session(sandbox)
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
@@ -122,7 +118,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
     done = answered(sandbox)
     assert done.returncode == 0
     assert json.loads(done.stdout)["degraded"]
-    assert "no-such-model" in done.stderr + _log(sandbox)
+    assert "no-such-model" in done.stderr + (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
 
 
 @pytest.mark.alone

@@ -12,19 +12,8 @@ import memoryvault
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, stub
-from .payloads import (
-    RECALLED,
-    antigravity,
-    antigravity_typed,
-    codex,
-    copilot,
-    copilot_camel,
-    gemini,
-    marker_of,
-    places,
-    spooled,
-)
+from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stub
+from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, copilot_camel, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
 

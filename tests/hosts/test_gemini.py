@@ -35,8 +35,8 @@ from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin
 
-from ..hooks.support import SESSION, Sandbox
-from .payloads import RECALLED, gemini, marker_of, places, spooled
+from ..hooks.support import SESSION, Sandbox, marker_of
+from .payloads import RECALLED, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
 

@@ -19,8 +19,8 @@ from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.support.command import Command
 
-from ..hooks.support import SESSION, Sandbox
-from .payloads import RECALLED, marker_of, spooled
+from ..hooks.support import SESSION, Sandbox, marker_of
+from .payloads import RECALLED, spooled
 
 pytestmark = pytest.mark.hurried
 
