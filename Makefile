@@ -25,7 +25,7 @@ demo: setup
 
 # The terminal session of docs/how-to/first-session.md, played anew; timings are those of this machine.
 recording: setup
-	$(BIN)/python -m memoryvault.tests.recording
+	$(BIN)/python -m memoryvault.bench.recording
 
 lint: setup
 	$(BIN)/ruff format --check .

@@ -65,7 +65,6 @@ def reconcile(
     *,
     force: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
-    on_progress: Callable[[int, int], None] | None = None,
 ) -> ReconcileReport:
     """Walk the whole vault. With `force` every file is indexed again, even if it is unchanged.
 
@@ -86,8 +85,6 @@ def reconcile(
             for path in paths[start : start + BATCH_FILES]:
                 work.look_at(path, known.get(path))
             kill_point("index-rebuild" if force else "index-reconcile")
-        if on_progress is not None:
-            on_progress(min(start + BATCH_FILES, len(paths)), len(paths))
     require_folder(vault)  # One that went away meanwhile had no files to be walked.
     with store.transaction():
         for path in list(gone):
@@ -110,24 +107,6 @@ def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[
         for path in list(work.gone):
             work.forget(path)
     return work.report
-
-
-def rebuild(
-    store: IndexStore,
-    vault: Path,
-    walk: Walk,
-    *,
-    vectors: bool = False,
-    should_stop: Callable[[], bool] = lambda: False,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> ReconcileReport:
-    """Index every file again, as if the index had been deleted; readers see a file's old state until its turn.
-
-    Vectors are kept unless `vectors` is set: a vector is found by its text, so it cannot be stale.
-    """
-    if vectors:
-        store.clear(vectors=True)
-    return reconcile(store, vault, walk, force=True, should_stop=should_stop, on_progress=on_progress)
 
 
 class _Reconciliation:

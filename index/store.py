@@ -244,17 +244,6 @@ class IndexStore:
         with database.translate_errors(self.path):
             return not self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]
 
-    def clear(self, *, vectors: bool = False) -> None:
-        """Forget every entry; with `vectors`, every vector and model too."""
-        with self.transaction():
-            for table in ("entry_tag", "chunk_fts", "chunk", "entry_meta"):
-                self._connection.execute(f"DELETE FROM {table}")
-            if vectors:
-                for (model_id,) in self._query("SELECT id FROM vector_model"):
-                    self._drop_model(model_id)
-                self._connection.execute("DELETE FROM passage")
-                self._connection.execute("DELETE FROM model_in_force")
-
     # Vectors
 
     def model_id(self, name: str, dimension: int) -> int:

@@ -24,10 +24,6 @@ class NewPlace:
     group: str
     project: str | None
 
-    @property
-    def path(self) -> str:
-        return f"{self.folder}/{self.slug}.md"
-
 
 def new_place(name: str) -> NewPlace | None:
     """Return the new place of `domains/…` or `projects/<project>/…`; None for any other path.

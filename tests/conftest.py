@@ -1,7 +1,5 @@
 """For every test: it says itself in whose shell it runs, whoever started the tests; what was left out is said."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import Counter
@@ -32,6 +30,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def bed(tmp_path: Path) -> Bed:
     """An empty vault with its state, for services that are called in this process."""
     return make_bed(tmp_path)
+
+
+@pytest.fixture
+def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
+    """The bed as the vault for commands in this process."""
+    bed.enter(monkeypatch)
+    return bed
 
 
 @pytest.fixture

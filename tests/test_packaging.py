@@ -1,7 +1,5 @@
 """The repository is the package: what is on disk and what pyproject.toml installs must agree."""
 
-from __future__ import annotations
-
 import ast
 import posixpath
 import re

@@ -28,14 +28,14 @@ class Scrubbed(str):
         return cls(text)
 
     @classmethod
-    def joined(cls, parts: Iterable[Scrubbed], separator: str = "\n\n") -> Scrubbed:
-        """Join the parts that are not empty. Raises TypeError for a part that was not scrubbed."""
+    def joined(cls, parts: Iterable[Scrubbed]) -> Scrubbed:
+        """Join the parts that are not empty as paragraphs. Raises TypeError for a part that was not scrubbed."""
         checked = []
         for part in parts:
             if not isinstance(part, Scrubbed):
                 raise TypeError("only scrubbed text can be joined to scrubbed text")
             checked.append(part)
-        return cls(separator.join(part for part in checked if part))
+        return cls("\n\n".join(part for part in checked if part))
 
     def on_one_line(self) -> Scrubbed:
         """Return the same text with each run of white space made one space."""

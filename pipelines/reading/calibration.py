@@ -71,9 +71,9 @@ def sigmoid(logit: float) -> float:
 
 
 @lru_cache(maxsize=4)
-def calibration(reader: str, path: Path = _DATA) -> Calibration:
+def calibration(reader: str) -> Calibration:
     """Return the calibration of the reader of this name. Raises KeyError for an unknown one."""
-    own = json.loads(path.read_text("utf-8"))[reader]
+    own = json.loads(_DATA.read_text("utf-8"))[reader]
     return Calibration(
         own["message"],
         own["sentence"],

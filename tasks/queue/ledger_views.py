@@ -32,9 +32,9 @@ class LedgerViews(QueueDatabase):
         rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "behind": behind, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
 
-    def of_session(self, session: str, *, most: int = 20) -> list[Job]:
-        """Return the jobs that mined this session, newest first."""
-        rows = self.read(queries.JOBS_OF_SESSION, {"session": session, "most": most})
+    def of_session(self, session: str) -> list[Job]:
+        """Return the newest twenty jobs that mined this session, newest first."""
+        rows = self.read(queries.JOBS_OF_SESSION, {"session": session})
         return [job_from_row(row) for row in rows]
 
     def live_counts(self) -> list[tuple[str, State, int]]:

@@ -151,7 +151,7 @@ JOBS_OF_SESSION = f"""
     SELECT {JOB_COLUMNS} FROM job
     WHERE kind IN ('reflect.session', 'reflect.corpus') AND json_valid(args)
           AND json_extract(args, '$.session') = :session
-    ORDER BY id DESC LIMIT :most
+    ORDER BY id DESC LIMIT 20
 """
 COUNT_LIVE = """
     SELECT kind, 'queued', count(*) FROM job WHERE state = 'queued' GROUP BY kind

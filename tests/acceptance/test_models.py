@@ -1,7 +1,5 @@
 """`memory config model` with real processes: consent, download, the change in the background, and the way back."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -123,9 +121,7 @@ def test_without_consent_nothing_is_requested_and_nothing_changes(sandbox: Sandb
     assert (sandbox.root / "config.toml").read_bytes() == before
 
 
-def test_a_model_is_downloaded_embedded_beside_swapped_and_taken_back(
-    sandbox: Sandbox, quick: Path, tiny: Path
-) -> None:
+def test_a_model_is_downloaded_embedded_beside_swapped_and_undone(sandbox: Sandbox, quick: Path, tiny: Path) -> None:
     """From a model of 24 dimensions to one of 384, and back."""
     with LoopbackHub(NAME, quick).serving() as hub:
         sandbox.settings = {**sandbox.settings, "HF_ENDPOINT": hub.endpoint}  # for all that runs
@@ -219,17 +215,13 @@ def test_now_embeds_in_the_command_itself(sandbox: Sandbox, quick: Path) -> None
     assert vectors(sandbox)["quick"] == NOTES
 
 
-def test_a_model_named_in_the_settings_by_hand_takes_over_the_same_way(
-    sandbox: Sandbox, tiny: Path, quick: Path
-) -> None:
+def test_a_model_named_in_the_settings_by_hand_takes_over_too(sandbox: Sandbox, tiny: Path, quick: Path) -> None:
     (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{quick}"\n', "utf-8")
     assert in_force(sandbox)["name"] == str(tiny / "old")
     wait_until(lambda: _swapped(sandbox, quick), "the drain asks for the change", seconds=120)
 
 
-def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_the_service_began(
-    tmp_path: Path, quick: Path
-) -> None:
+def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_then(tmp_path: Path, quick: Path) -> None:
     """The settings name it, and a service that lives on has read them before."""
     before = quick_model(tmp_path / "before")
     sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))

@@ -1,7 +1,5 @@
 """A rule in another language is mined, proposed, approved and recalled in the next session."""
 
-from __future__ import annotations
-
 import json
 import uuid
 

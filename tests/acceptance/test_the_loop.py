@@ -1,7 +1,5 @@
 """Record one session, ask the next in other words, get the memory back: real processes, real model."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -132,8 +130,7 @@ def test_mining_in_two_halves_of_which_one_ends_within_a_line_writes_the_same_fi
 
 
 @pytest.mark.slow
-def test_deleting_the_queue_loses_nothing(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_deleting_the_queue_loses_nothing(sandbox: ForkedSandbox) -> None:
     transcript = record_session(sandbox)
     for leftover in sandbox.state.glob("queue.db*"):
         leftover.unlink()

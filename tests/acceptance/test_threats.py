@@ -1,7 +1,5 @@
 """Claims of the threat model about the whole program, with real processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -37,11 +35,6 @@ def internet_sockets(pid: int) -> list[str]:
             if f"socket:[{line.split()[9]}]" in held:
                 lines.append(f"{table} {line}")
     return lines
-
-
-def hook_lines(sandbox: Sandbox) -> list[dict[str, str]]:
-    lines = (sandbox.state / "log" / "memoryvault.log").read_text("utf-8").splitlines()
-    return [line for line in map(json.loads, lines) if line["event"] == "hook"]
 
 
 def children_of(pid: int) -> set[int]:
@@ -94,7 +87,8 @@ def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
             [*argv[:3], "-c", stub], input=body, env=sandbox.environment, text=True, capture_output=True, check=False
         )
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    ran = {line["hook"] for line in hook_lines(sandbox) if line["result"] == "ok"}
+    lines = map(json.loads, (sandbox.state / "log" / "memoryvault.log").read_text("utf-8").splitlines())
+    ran = {line["hook"] for line in lines if line["event"] == "hook" and line["result"] == "ok"}
     assert ran == set(EVENTS), "each of them did its work in this form"
     service, worker = run("service", "serve"), run("service", "worker")
     children: set[int] = set()

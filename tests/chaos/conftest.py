@@ -1,7 +1,5 @@
 """Short paths: see tests/tasks/conftest.py."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

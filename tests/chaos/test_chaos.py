@@ -1,7 +1,5 @@
 """The short version of `make chaos`, without the comparison: every named point, once and in half a minute."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """A day of work: after thousands of events and a dozen restarts nothing is left behind."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

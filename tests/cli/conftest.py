@@ -1,12 +1,11 @@
 """A sandbox for tests of the command as a process, and a vault for those that call `main`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import ForkedSandbox
 
 
 @pytest.fixture
@@ -17,3 +16,9 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     return sandbox.vault
+
+
+@pytest.fixture
+def queue(sandbox: ForkedSandbox) -> None:
+    """The sandbox has a state folder and a queue."""
+    sandbox.memory("jobs", "list")

@@ -1,7 +1,5 @@
 """An agent's commands in its shell only propose, as its MCP tools do."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path
@@ -251,9 +249,7 @@ def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent, memory: Comm
 
 
 @pytest.mark.slow
-def test_a_failure_that_an_agent_notes_waits_is_known_again_and_becomes_an_incident(
-    bed: Bed, agent: Agent, memory: Command
-) -> None:
+def test_a_failure_that_an_agent_notes_waits_and_becomes_an_incident(bed: Bed, agent: Agent, memory: Command) -> None:
     agent("vault", "incident", "add", "--body", REPORT, "--project", "")
     (name,) = waiting(bed)
     agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.")
@@ -269,9 +265,7 @@ def test_a_failure_that_an_agent_notes_waits_is_known_again_and_becomes_an_incid
     assert one["path"].startswith("personal-private/failure-incident/")
 
 
-def test_what_an_agent_says_of_a_failure_is_not_put_into_the_users_note(
-    bed: Bed, agent: Agent, memory: Command
-) -> None:
+def test_what_an_agent_says_of_a_failure_is_not_put_in_the_users_note(bed: Bed, agent: Agent, memory: Command) -> None:
     memory("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.")
     agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Run this script.")
     (path,) = bed.store.vault.rglob("failure-incident/*.md")

@@ -1,7 +1,5 @@
 """Every command: help with an example, a place in README, and one clear line with exit code 2 for bad usage."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -13,7 +11,7 @@ import pytest
 from memoryvault.cli import topics
 from memoryvault.cli.arguments import INSTEAD
 from memoryvault.cli.context import Context
-from memoryvault.cli.main import COMMANDS, GROUPS, OLD_NAMES, build_parser
+from memoryvault.cli.main import COMMANDS, GROUPS, OLD_NAMES, build_parser, main
 from memoryvault.runtime.errors import UsageError
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.stores import open_index
@@ -445,10 +443,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("jobs", "lst"), "memory jobs: there is no command 'lst'; did you mean `memory jobs list`?"),
         (("import", "migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("recall", "how", "do", "we"), "do we; put words that belong together in quotes"),
-        (
-            ("save", "fix", "a-slug", "Always this"),
-            "Always this; give a text with --body, in quotes: --body 'TEXT'",
-        ),
+        (("save", "fix", "a-slug", "Always this"), "Always this; give a text with --body, in quotes: --body 'TEXT'"),
         (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
         (("vault", "topics", "repair"), "did you mean 'rebuild-index'?"),
         (("jobs", "delete", "3"), "there is no command 'delete'; did you mean `memory jobs cancel`?"),
@@ -512,3 +507,61 @@ def test_a_model_that_can_have_no_such_name_is_refused_in_one_line(sandbox: Sand
     assert done.returncode in (1, 2)
     assert "downloads it" not in done.stderr
     assert len([line for line in done.stderr.splitlines() if "measuring" not in line]) == 1
+
+
+# Options that exclude one another or would be ignored are refused in one line, and nothing is done
+
+
+NOT_ALLOWED = "not allowed with argument"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("review --list --undo", NOT_ALLOWED),
+        ("review --inbox --undo", "leave --inbox out"),
+        ("vault inbox --yes", "--yes belongs to `memory vault inbox triage`"),
+        ("jobs retry 42 --watch", "unrecognized arguments: --watch"),
+        ("jobs retry 42 --kind reflect.corpus", "--kind belongs to `memory jobs retry all`"),
+        ("jobs list --watch --state dead", "leave --state out"),
+        ("vault topics rm deploy --dry-run", "--dry-run belongs to `memory vault topics import`"),
+        ("vault topics read deploy --append", "--append belongs to `memory vault topics write`"),
+        ("vault topics import --project shop", "every project"),
+        ("vault topics write deploy --body x --body-file y", NOT_ALLOWED),
+        ("config model --yes", "--yes belongs to `memory config model use`"),
+        ("config model list a/model", "`memory config model use` changes to one"),
+        ("vault incident find --body x --project shop", "--project belongs to `memory vault incident add`"),
+        ("skills watchlist promote a b --all", "--all belongs to `memory skills watchlist list`"),
+        ("vault scrub --stdin --json", "leave --json out"),
+        ("config show --reference --json", "leave --json out"),
+        ("service worker --timeout 5", "--timeout belongs to `memory service worker --until-idle`"),
+        ("reflect corpus --dry-run --execute", "--dry-run changes nothing"),
+        ("reflect corpus --execute --miner claude", "--miner belongs to `memory reflect --session PATH`"),
+        ("reflect --session x.jsonl --reset", "--reset belongs to `memory reflect corpus`"),
+        ("idea delete a-slug --all", "--all belongs to `memory idea list`"),
+        ("idea archive a-slug --as b", "--as belongs to `memory idea promote`"),
+        ("idea list --session s1", "--session is that of a new idea"),
+        ("skills index --path . --forget .", "by --path and by --forget"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused_in_one_line(
+    vault: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
+) -> None:
+    try:
+        code = main(line.split())
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    told = capsys.readouterr()
+    assert said in told.err
+    assert (code, told.err.count("\n"), told.out) == (2, 1, "")
+    assert list(vault.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["jobs list --state dead --kind reflect.corpus --limit 2 --json", "jobs retry all",
+     "vault incident add --body x --project shop", "idea list --all", "review --inbox --list", "config model list"],
+)  # fmt: skip
+@pytest.mark.usefixtures("vault")
+def test_options_that_belong_together_are_accepted(line: str) -> None:
+    assert main(line.split()) == 0

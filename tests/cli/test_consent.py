@@ -1,7 +1,5 @@
 """Web research needs consent, which is asked for once at a terminal; no answer is no."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 
@@ -27,8 +25,7 @@ def consent(sandbox: Sandbox) -> object:
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\ny\n\n", True), ("y\n\n\n", False), ("y\nno\n\n", False)])
-def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answer: bool) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_init_asks_once_and_takes_nothing_as_no(sandbox: ForkedSandbox, typed: str, answer: bool) -> None:
     assert "look up your ideas on Wikipedia" in init_at_a_terminal(sandbox, typed)
     assert consent(sandbox) is answer
     assert "look up your ideas on Wikipedia" not in init_at_a_terminal(sandbox, "y\n")
@@ -36,24 +33,25 @@ def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answ
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\n\ny\n", True), ("y\n\n\n", False)])
-def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(tmp_path: Path, typed: str, answer: bool) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(
+    sandbox: ForkedSandbox, typed: str, answer: bool
+) -> None:
     assert "public lists" in init_at_a_terminal(sandbox, typed)
     assert sandbox.json("skills", "discover", "--dry-run")["confirmed"] is answer
     assert "public lists" not in init_at_a_terminal(sandbox, "y\n"), "the note is the answer"
     assert sandbox.json("skills", "discover", "--dry-run")["confirmed"] is answer
 
 
-def test_without_a_question_there_is_no_consent(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_without_a_question_there_is_no_consent(sandbox: ForkedSandbox) -> None:
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     assert consent(sandbox) is None
     assert not (sandbox.vault / "_meta").exists()
     assert sandbox.json("config", "show", "--json")  # It can be read.
 
 
-def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_review_says_that_research_stays_here_until_the_user_has_decided(
+    tmp_path: Path, sandbox: ForkedSandbox
+) -> None:
     assert "research.network" not in sandbox.run("review", "--list").stderr
     sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
     assert "research.network" in sandbox.run("review", "--list").stderr
@@ -62,8 +60,7 @@ def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_pat
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\n", True), ("\n", False)])
-def test_the_first_review_at_a_terminal_asks_once(tmp_path: Path, typed: str, answer: bool) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_the_first_review_at_a_terminal_asks_once(sandbox: ForkedSandbox, typed: str, answer: bool) -> None:
     sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
     for asked in (True, False):
         terminal = Terminal(sandbox, ["review"])

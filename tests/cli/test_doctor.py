@@ -1,7 +1,5 @@
 """Findings of `memory doctor`, with one fault at a time."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
@@ -233,9 +231,7 @@ def hanging_service(state: StatePaths) -> Iterator[None]:
     leave_socket_folder(state.recall_socket)
 
 
-def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recall_service_that_was_there_hanging_is_left(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be one of `memory service up`, which ends its worker as well."""
     monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: False)
     context.state.ensure()
@@ -418,8 +414,7 @@ def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["tabs.sync-conflict-20260101-101010-ABCDEFG.md", "tabs (Ada's conflicted copy 2026-01-01).md"],
+    "name", ["tabs.sync-conflict-20260101-101010-ABCDEFG.md", "tabs (Ada's conflicted copy 2026-01-01).md"]
 )
 def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
     folder = context.vault / "personal-private" / "preferences"

@@ -1,7 +1,5 @@
 """A dry run shows what would be done and changes no file."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 from pathlib import Path

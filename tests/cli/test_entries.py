@@ -1,7 +1,5 @@
 """Commands on single entries: which ones a session would get, and how a list shows them."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -87,12 +85,7 @@ def test_the_highest_number_of_hits_is_named(notes: Path, memory: Command) -> No
 @pytest.mark.parametrize("folder", [".", "till"])
 @pytest.mark.parametrize(("agent", "found"), [("", 1), ("1", 0)])
 def test_what_the_project_and_none_do_not_answer_another_may_for_a_person(
-    notes: Path,
-    memory: Command,
-    monkeypatch: pytest.MonkeyPatch,
-    folder: str,
-    agent: str,
-    found: int,
+    notes: Path, memory: Command, monkeypatch: pytest.MonkeyPatch, folder: str, agent: str, found: int
 ) -> None:
     write(notes, "personal-projects/shop/fix/kettle.md", "The porcelain kettle belongs upstairs.", project="shop")
     memory("vault", "reindex")
@@ -248,9 +241,7 @@ def test_what_an_entry_says_already_is_not_saved_under_another_name(
     assert notes_of(vault) == before
 
 
-def test_an_entry_is_saved_although_a_similar_one_is_named(
-    vault: Path, save: Callable[..., Said], memory: Command
-) -> None:
+def test_an_entry_is_saved_although_it_resembles_one(vault: Path, save: Callable[..., Said], memory: Command) -> None:
     save("short")
     told = f"memory: saved beside one that says nearly the same: {PRIVATE}/preferences/short.md"
     assert save("other", body="The answers are short, and they say what was done.").err == f"{told}\n"
@@ -262,9 +253,7 @@ def test_an_entry_is_saved_although_a_similar_one_is_named(
     assert save("anew").err == f"{told} (dismissed)\n"
 
 
-def test_what_says_something_else_or_holds_in_another_project_is_saved_without_a_word(
-    save: Callable[..., Said],
-) -> None:
+def test_what_says_something_else_or_is_of_another_project_is_saved_without_a_word(save: Callable[..., Said]) -> None:
     save("short", "--project", "shop")
     assert save("short", "--project", "attic").err == ""
     assert save("long", body="Reports are long and say what is left to do.").err == ""

@@ -1,7 +1,5 @@
 """While the index is being filled, `memory recall` says how much of the vault it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,9 +48,7 @@ def embed(index: IndexStore, most: int) -> None:
     index.add_vectors(index.model_id(MODEL, 4), [text.text_hash for text in texts], vectors, [b""] * len(texts))
 
 
-def test_recall_says_how_many_notes_are_in_the_index_while_the_vault_is_walked(
-    sandbox: ForkedSandbox, settings: Settings
-) -> None:
+def test_recall_says_how_many_notes_are_indexed_while_it_is_walked(sandbox: ForkedSandbox, settings: Settings) -> None:
     enqueue(settings, "index.reconcile", unique_key="index.reconcile")
     done = sandbox.run("recall", "porcelain kettle")
     assert "kettle-0.md" in done.stdout
@@ -65,9 +61,7 @@ def test_a_note_without_a_queued_walk_does_not_count_as_being_filled(settings: S
 
 
 @pytest.mark.model
-def test_recall_says_how_many_passages_have_a_vector_until_all_have_had_one(
-    sandbox: ForkedSandbox, settings: Settings
-) -> None:
+def test_recall_says_how_many_passages_have_a_vector_until_all_do(sandbox: ForkedSandbox, settings: Settings) -> None:
     with open_index(settings) as index:
         embed(index, 1)
         assert filling_of(settings) == Filling(1, 3, "passages")

@@ -1,7 +1,5 @@
 """Commands in groups: few names at the top, and the old names for one more version."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

@@ -1,7 +1,5 @@
 """`memory init` on a machine with old sessions, and `memory uninstall` after it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -31,7 +29,7 @@ from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.services.hook_log import read_hook_runs
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.readonly import with_readonly
@@ -376,12 +374,7 @@ def test_among_several_vaults_the_memory_is_the_one_that_is_there(tmp_path: Path
 
 @pytest.mark.parametrize(
     "listed_in",
-    [
-        ".config",
-        ".var/app/md.obsidian.Obsidian/config",
-        "snap/obsidian/current/.config",
-        "Library/Application Support",
-    ],
+    [".config", ".var/app/md.obsidian.Obsidian/config", "snap/obsidian/current/.config", "Library/Application Support"],
 )
 def test_a_vault_is_found_wherever_obsidian_lists_it(tmp_path: Path, listed_in: str) -> None:
     home = tmp_path / "home"
@@ -466,8 +459,7 @@ def ask_first(bed: Bed, rules: Mapping[str, tuple[str, dict[str, object]]]) -> F
     return recalled
 
 
-def test_the_first_question_asks_for_what_was_said_most_surely_and_most_often(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_the_first_question_asks_for_what_was_said_most_surely_and_most_often(bed: Bed) -> None:
     assert ask_first(bed, RULES).note == "personal-private/preferences/push.md"
     rule: tuple[str, dict[str, object]] = (
         "Always ship on Tuesday mornings.",
@@ -479,9 +471,8 @@ def test_the_first_question_asks_for_what_was_said_most_surely_and_most_often(tm
 
 @pytest.mark.parametrize(("like_it", "comes_back"), [(1, True), (4, False)])
 def test_the_first_answer_is_the_note_that_was_meant_and_no_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], like_it: int, comes_back: bool
+    bed: Bed, capsys: pytest.CaptureFixture[str], like_it: int, comes_back: bool
 ) -> None:
-    bed = make_bed(tmp_path)
     for number in range(like_it):  # What the user wrote by hand, and more like the question than the rule is.
         bed.note(f"like-{number}.md", "# Push without asking me first\n\nWhat did I say? Push without asking me first.")
     recalled = ask_first(bed, {"preferences/push.md": RULES["preferences/push.md"]})
@@ -496,9 +487,7 @@ def test_the_first_answer_is_the_note_that_was_meant_and_no_other(
     assert "like-" not in shown
 
 
-def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_can_not_be_read_hides_no_other_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused by hand: the tests may run as root, who can read every folder."""
     home = tmp_path / "home"
     for folder in ("Closed", "Notes/.obsidian", "Documents"):
@@ -528,8 +517,9 @@ def lines_for_the_hand(sandbox: ForkedSandbox, host: str, folder: Path, first: s
     return done.stdout[done.stdout.index(first) :].removesuffix("\n")
 
 
-def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(
+    tmp_path: Path, sandbox: ForkedSandbox
+) -> None:
     folder = tmp_path / "home" / ".config" / "opencode"
     lines = lines_for_the_hand(sandbox, "opencode", folder, "//")
     place = folder / PLUGIN_FILE
@@ -538,8 +528,9 @@ def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(tmp
     assert set(wired_events("opencode", load_settings(sandbox.environment))) >= {"SessionStart", "UserPromptSubmit"}
 
 
-def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(
+    tmp_path: Path, sandbox: ForkedSandbox
+) -> None:
     folder = tmp_path / "home" / ".claude"
     (folder / "settings.json").write_text("{}\n")
     lines = lines_for_the_hand(sandbox, "claude", folder, "{\n")

@@ -1,7 +1,5 @@
 """Ctrl-C at a question counts as no: one line, nothing changed, exit code 1."""
 
-from __future__ import annotations
-
 import signal
 import time
 
@@ -62,8 +60,7 @@ def test_the_first_question_of_a_review_is_asked_again(sandbox: Sandbox) -> None
 def test_the_question_what_a_proposal_replaces_leads_back_to_the_proposal(sandbox: Sandbox) -> None:
     path = propose(sandbox, "tabs", "Use tabs")
     terminal = Terminal(sandbox, ["review"])
-    terminal.press("p")
-    terminal.expect("empty: none) ")
+    terminal.press("p", "empty: none) ")
     ctrl_c(terminal)
     terminal.press("q")
     terminal.rest()
@@ -77,8 +74,7 @@ def test_leaving_a_triage_keeps_what_was_decided(sandbox: Sandbox) -> None:
         path.write_text(path.read_text("utf-8").replace("status: pending", "status: inbox"), "utf-8")
     terminal = Terminal(sandbox, ["vault", "inbox", "triage"])
     terminal.expect("[s]kip ")
-    terminal.write("y")
-    terminal.expect("[s]kip ")
+    terminal.write("y", "[s]kip ")
     ctrl_c(terminal)
     said = terminal.rest()
     assert terminal.close() == 0

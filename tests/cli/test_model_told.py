@@ -1,9 +1,5 @@
 """Commands name the model that answers, else the one that will, else why none can."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from memoryvault.cli.context import Context
@@ -13,17 +9,9 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.services.stores import open_index
 from memoryvault.services.upgrading import ask_for
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    made = ForkedSandbox(tmp_path)
-    made.memory("jobs", "list")
-    return made
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
 
 
 def in_health(sandbox: Sandbox) -> str:

@@ -1,7 +1,5 @@
 """`memory pause` and `memory resume` stop and restart hooks and jobs, and nothing else."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -22,14 +20,7 @@ from ..acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session
 from ..support.forked import ForkedSandbox
 from ..tasks.support import wait_until
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> ForkedSandbox:
-    sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("jobs", "list")
-    return sandbox
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
 
 
 def place(sandbox: ForkedSandbox) -> StatePaths:
@@ -182,11 +173,7 @@ def test_while_memory_is_switched_off_commands_leave_the_vault_as_it_is(sandbox:
     before = files()
     fridays = ["save", "convention", "fridays", "--body", "Never on Fridays."]
     off = {**sandbox.environment, "MEMORY_ENABLED": "false"}
-    for command in (
-        fridays,
-        ["idea", "add", "Dark mode", "A toggle."],
-        ["dismiss", "deploys", "--yes"],
-    ):
+    for command in (fridays, ["idea", "add", "Dark mode", "A toggle."], ["dismiss", "deploys", "--yes"]):
         line = sandbox.refused(*command, env=off)
         assert "memory.enabled is false" in line
         assert "memory --force" in line

@@ -1,7 +1,5 @@
 """Commands where the vault is away, or something else is in its place."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Questions before a change: no changes nothing, and the exit code says so."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

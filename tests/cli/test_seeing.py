@@ -3,8 +3,6 @@
 Those that ask a hook, which has 300 ms, run alone, and once more with more time where the machine was busy: it is a
 process of its own, the commands around it are forked."""
 
-from __future__ import annotations
-
 import uuid
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A command imports no heavy module that it does not need."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -15,19 +13,9 @@ from memoryvault.tasks.jobs.wiring import handlers, load_handler
 from memoryvault.tasks.queue.kinds import POLICIES
 
 HEAVY = (
-    "numpy",
-    "torch",
-    "httpx",
-    "httpcore",
-    "feedparser",
-    "trafilatura",
-    "watchdog",
-    "huey",
-    "starlette",
-    "uvicorn",
-    "pydantic",
-    "memoryvault.pipelines.reading.ngrams",
-)
+    "numpy", "torch", "httpx", "httpcore", "feedparser", "trafilatura", "watchdog", "huey", "starlette", "uvicorn",
+    "pydantic", "memoryvault.pipelines.reading.ngrams",
+)  # fmt: skip
 """What takes 20 to 200 milliseconds, our own miner's patterns included."""
 SERVE = {
     "console": "starlette, uvicorn, huey",

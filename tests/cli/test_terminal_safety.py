@@ -1,7 +1,5 @@
 """No text of a note, a transcript or a file's name controls the terminal."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

@@ -1,11 +1,8 @@
 """Lists and health say how many sessions wait to be mined, and for how long."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -20,16 +17,9 @@ from memoryvault.tasks.queue.ledger import Claim, Ledger
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
 
 NO_WORKER = "no worker runs: `memory service up`"
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> ForkedSandbox:
-    sandbox = ForkedSandbox(tmp_path)
-    sandbox.memory("jobs", "list")
-    return sandbox
 
 
 def end_a_turn(sandbox: ForkedSandbox) -> None:

@@ -1,7 +1,5 @@
 """Debian's Chromium, driven by Playwright, on a console in its own process."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

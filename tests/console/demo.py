@@ -1,11 +1,10 @@
 """A made-up vault with some weeks of work, which the screenshots show."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import uuid
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -32,14 +31,10 @@ GUESSED: tuple[tuple[str, str], ...] = (
     ("short-answers", "Short answers are liked late in the evening."),
 )
 QUESTIONS = (
-    "how long do login tokens last?",
-    "which package manager do we use",
-    "why did the checkout hang",
-    "are webhooks sent more than once",
-    "how do we release the shop",
-    "what about float prices in the basket",
+    "how long do login tokens last?", "which package manager do we use", "why did the checkout hang",
+    "are webhooks sent more than once", "how do we release the shop", "what about float prices in the basket",
     "zone of the tide tables",
-)
+)  # fmt: skip
 SESSIONS = 24
 
 
@@ -200,8 +195,7 @@ def _hooks(bed: Bed, chance: random.Random, now: datetime) -> None:
 
 def _recalls(bed: Bed, sessions: list[str], now: datetime) -> None:
     state = bed.settings.state
-    engine = RecallEngine(Path(state.index_db), bed.vault, None)
-    try:
+    with closing(RecallEngine(Path(state.index_db), bed.vault, None)) as engine:
         for number, session in enumerate(sessions):
             for place, question in enumerate(QUESTIONS[: 3 + number % 5]):
                 at = now - timedelta(days=len(sessions) - number - 1, minutes=50 - 6 * place)
@@ -223,8 +217,6 @@ def _recalls(bed: Bed, sessions: list[str], now: datetime) -> None:
                 append_receipt(Path(state.receipts), line)
                 if given and place == 0:
                     append_receipt(Path(state.log) / "marks.jsonl", new_mark(line, given[0], useful=True))
-    finally:
-        engine.close()
 
 
 def _jobs(bed: Bed, chance: random.Random, sessions: list[str], now: datetime) -> None:

@@ -5,8 +5,6 @@
 Without `--all` only those that docs/how-to/console.md shows. Reads nothing of the user's.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Mapping

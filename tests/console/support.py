@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import unescape
-from types import TracebackType
 from typing import Any
 
 from starlette.testclient import TestClient
@@ -39,10 +38,8 @@ class Front:
         self.client.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.client.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self.client.__exit__(*error)
 
     def enter(self) -> None:
         """By a new link, as the command prints it."""

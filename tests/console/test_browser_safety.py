@@ -1,7 +1,5 @@
 """Attacks in real Chromium: scripts in every field, other sites, bad links, and killed processes."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -33,16 +31,11 @@ pytestmark = pytest.mark.slow
 
 OLD = "personal-private/preferences/use-npm.md"
 ATTACKS = (
-    "<script>pwned()</script>",
-    "<img src=x onerror=pwned()>",
-    '"><svg onload=pwned()>',
-    "'><b onmouseover=pwned()>x</b>",
-    "javascript:pwned()",
-    "</textarea></title><script>pwned()</script>",
-    "{{ 7 * 7 }}{% raw %}",
-    "[x](javascript:pwned())",
+    "<script>pwned()</script>", "<img src=x onerror=pwned()>", '"><svg onload=pwned()>',
+    "'><b onmouseover=pwned()>x</b>", "javascript:pwned()", "</textarea></title><script>pwned()</script>",
+    "{{ 7 * 7 }}{% raw %}", "[x](javascript:pwned())",
     '<div hx-get="/x" hx-trigger="load" hx-on:load="pwned()">x</div>',
-)
+)  # fmt: skip
 ATTACK = " ".join(ATTACKS)
 
 

@@ -1,14 +1,11 @@
 """`memory console`: the link, the opened browser, and the end."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +15,7 @@ import pytest
 
 from memoryvault.tests.console.test_safety import run
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 STOP_SECONDS = 20
@@ -86,9 +84,7 @@ def test_the_browser_gets_the_link_by_a_file_that_only_the_user_can_read(bed: Be
     browser.chmod(0o755)
     with running(bed, env={"BROWSER": str(browser), "DISPLAY": ":99"}) as (process, _):
         printed = line(process)
-        until = time.monotonic() + STOP_SECONDS
-        while not told.exists() and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(told.exists, "the browser is told")
         address = told.read_text().strip()
         assert address.startswith("file://")
         door = Path(address.removeprefix("file://"))

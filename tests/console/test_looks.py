@@ -134,9 +134,7 @@ def test_a_job_that_ends_is_seen_without_a_click_and_focus_stays(bed: Bed, windo
     assert page.url.endswith("/jobs")
 
 
-def test_where_a_link_of_a_live_part_leads_has_its_address_and_back_leads_to_the_part(
-    bed: Bed, windows: Windows
-) -> None:
+def test_a_link_of_a_live_part_leads_to_an_address_and_back_leads_to_the_part(bed: Bed, windows: Windows) -> None:
     known(bed, SESSION)
     with open_ledger(bed.settings) as ledger:
         job = ledger.enqueue("reflect.session", {"session": SESSION}, delay_seconds=900)

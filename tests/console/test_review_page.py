@@ -1,9 +1,12 @@
 """The forms of the review page; no decision is made twice."""
 
-from __future__ import annotations
-
+import os
 import re
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -11,14 +14,22 @@ import pytest
 from memoryvault.cli.review import MEANINGS
 from memoryvault.hooks.install import install
 from memoryvault.pipelines.review import Approve
+from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
+from memoryvault.services import journal, reverse_lines
+from memoryvault.services.indexing import reconcile_now
+from memoryvault.services.journal import Act, Change, FolderMove
+from memoryvault.services.pending_page import list_pending_paths, load_pending_page, order_pending
 from memoryvault.tests.review.support import CHOICE, Bed
+from memoryvault.vault.entry import Entry
+from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import Front, proposal, said, visible
-from .vaults import SESSION, transcript
+from .vaults import SESSION, idea, inbox_note, pattern, transcript
 
 OLD = "personal-private/preferences/use-npm.md"
 
 
+@pytest.fixture
 def old_rule(bed: Bed) -> str:
     return bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
 
@@ -37,9 +48,8 @@ def test_an_edit_that_leaves_nothing_is_refused(bed: Bed, front: Front) -> None:
 
 
 @pytest.mark.parametrize("decision", ["supersede", "approve"])
-def test_an_entry_that_was_edited_since_it_was_compared_is_not_replaced(bed: Bed, front: Front, decision: str) -> None:
+def test_an_entry_edited_since_then_is_not_replaced(bed: Bed, old_rule: str, front: Front, decision: str) -> None:
     """Whether it was chosen for the comparison, or the proposal names it itself."""
-    old_rule(bed)
     entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD if decision == "approve" else None)
     page = front.get("review", item=entry.path, panel="supersede" if decision == "supersede" else "").text
     seen = re.findall(r'name="old_hash" value="([0-9a-f]{64})"', page)
@@ -54,8 +64,7 @@ def test_an_entry_that_was_edited_since_it_was_compared_is_not_replaced(bed: Bed
     assert said(front.decide(entry, decision, old=OLD, old_hash=now)).startswith("superseded: ")
 
 
-def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None:
-    old_rule(bed)
+def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, old_rule: str, front: Front) -> None:
     proposal(bed, "use-pnpm", "Always use pnpm.")
     answer = front.get("review", item="personal-private/_review/use-pnpm.md", panel="supersede")
     assert f"Now: {OLD}" in visible(answer)
@@ -63,8 +72,7 @@ def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None
     assert "<ins>pnpm</ins>" in answer.text
 
 
-def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, front: Front) -> None:
-    old_rule(bed)
+def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, old_rule: str, front: Front) -> None:
     entry = proposal(bed, "sleep-well")
     answer = front.get("review", item=entry.path, panel="supersede", other="use-npm")
     assert f"Now: {OLD}" in visible(answer)
@@ -75,8 +83,7 @@ def test_another_entry_can_be_named_and_a_wrong_name_is_an_error(bed: Bed, front
 
 
 @pytest.mark.parametrize("panel", ["", "edit"])
-def test_both_can_be_kept(bed: Bed, front: Front, panel: str) -> None:
-    old_rule(bed)
+def test_both_can_be_kept(bed: Bed, old_rule: str, front: Front, panel: str) -> None:
     entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD)
     page = front.get("review", item=entry.path, panel=panel)
     assert "Approving it puts Use npm into the archive" in visible(page)
@@ -87,8 +94,7 @@ def test_both_can_be_kept(bed: Bed, front: Front, panel: str) -> None:
     assert 'value="keep both"' not in front.get("review").text
 
 
-def test_the_page_has_the_keys_of_the_terminal_and_none_that_opens_pages(bed: Bed, front: Front) -> None:
-    old_rule(bed)
+def test_the_page_has_the_keys_of_the_terminal_and_none_that_opens_pages(bed: Bed, old_rule: str, front: Front) -> None:
     entry = proposal(bed, "use-pnpm", "Never use npm, always pnpm.", supersedes=OLD)
     page = front.get("review", item=entry.path).text
     keys = dict(re.findall(r'value="([\w ]+)"[^>]*data-key="(.)"', page))
@@ -159,8 +165,7 @@ def test_a_decision_without_what_was_seen_is_not_carried_out(bed: Bed, front: Fr
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "personal-private/preferences/use-npm.md", ""])
-def test_only_what_waits_can_be_decided_on(bed: Bed, front: Front, path: str) -> None:
-    old_rule(bed)
+def test_only_what_waits_can_be_decided_on(bed: Bed, old_rule: str, front: Front, path: str) -> None:
     files = bed.files()
     answer = front.post("review/decide", item=path, hash="0" * 64, decision="reject")
     assert said(answer)
@@ -208,3 +213,178 @@ def test_the_first_rule_about_tool_calls_offers_the_hooks_once(bed: Bed, front: 
     first = said(front.decide(proposal(bed, "main", "Never push to main."), "approve"))
     assert "`memory guard --on`" in first
     assert "guard" not in said(front.decide(proposal(bed, "vendor", "Don't touch vendor/."), "approve"))
+
+
+# The last decision that pages offer to undo
+
+
+def offered(answer: Any) -> str:
+    """The decision that the page offers to take back, '' for none."""
+    found = re.search(r'name="act" value="([^"]*)"', answer.text)
+    return found[1] if found else ""
+
+
+def decide(bed: Bed, entry: Entry) -> str:
+    """In another process, as the command does; the id of its act."""
+    reviewer = bed.reviewer
+    reviewer.decide(entry.path, Approve(), run=reviewer.journal.new_run("review"))
+    act = reviewer.last_decision()
+    assert act is not None
+    return act.id
+
+
+@pytest.mark.parametrize("page", ["review", "inbox", "ideas", "watchlist"])
+def test_a_page_offers_to_undo_the_last_decision_of_any_process(bed: Bed, front: Front, page: str) -> None:
+    first, second = proposal(bed, "one"), proposal(bed, "two")
+    proposal(bed, "three")
+    assert offered(front.get(page)) == ""
+    one = decide(bed, first)
+    assert offered(front.get(page)) == one
+    two = decide(bed, second)
+    assert offered(front.get(page)) == two
+    bed.reviewer.undo_last(two)
+    assert offered(front.get(page)) == one
+    shutil.rmtree(bed.journal.files[0].parent)
+    assert offered(front.get(page)) == ""
+
+
+def test_a_full_journal_that_gave_way_to_a_new_one_is_another_journal(bed: Bed, front: Front) -> None:
+    first, second = proposal(bed, "one"), proposal(bed, "two")
+    decide(bed, first)
+    assert offered(front.get("review"))
+    rotated, current = bed.journal.files
+    os.replace(current, rotated)
+    two = decide(bed, second)
+    os.utime(current, ns=(0, rotated.stat().st_mtime_ns))
+    assert offered(front.get("review")) == two
+
+
+# Pages of waiting notes, the nearest entries from the index, and the journal read from its end
+
+
+def test_pending_paths_are_exactly_those_in_their_folders(bed: Bed) -> None:
+    proposal(bed, "one")
+    inbox_note(bed, "two", "A thing.")
+    idea(bed, "Three", "Of them.")
+    pattern(bed, "four")
+    bed.note("personal-projects/shop/_review/five.md", "# Five", kind="preferences")
+    bed.note("personal-private/preferences/six.md", "# Six", kind="preferences")
+    bed.note("personal-private/_archive/_review/seven.md", "# Seven", kind="preferences")
+    (bed.vault / "personal-private/_review/.hidden.md").write_text("x")
+    found = list_pending_paths(bed.store)
+    everything = list(bed.store.walk())
+    for folder in (REVIEW, INBOX, INCUBATOR, WATCHLIST):
+        assert found[folder] == [path for path in everything if special_folder(path) == folder]
+        assert found[folder]
+
+
+def test_the_oldest_comes_first_whether_the_index_knows_it_or_not(bed: Bed) -> None:
+    for name, day in (("a", "2026-03-01"), ("b", "2026-01-01"), ("c", "2026-02-01")):
+        proposal(bed, name, created=day)
+    reconcile_now(bed.settings)
+    proposal(bed, "d", created="2025-12-31")
+    paths = list_pending_paths(bed.store)[REVIEW]
+    ordered = order_pending(bed.settings, bed.store, REVIEW, paths)
+    assert [path[-4] for path in ordered] == ["d", "b", "c", "a"]
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) -> None:
+    proposal(bed, "plain", "Costs are 100 euro.")
+    proposal(bed, "percent", "Costs are 100% of it.")
+    proposal(bed, "under", "Call it snake_case.")
+    proposal(bed, "other", "Übungen kommen in die Straße; ПРАВИЛО.")
+    if is_indexed:
+        reconcile_now(bed.settings)
+    paths = list_pending_paths(bed.store)[REVIEW]
+
+    def found(search: str) -> list[str]:
+        return [path.rsplit("/", 1)[-1] for path in order_pending(bed.settings, bed.store, REVIEW, paths, search)]
+
+    assert found("100%") == ["percent.md"]
+    assert found("snake_case") == ["under.md"]
+    assert found("snakeXcase") == []
+    assert found("COSTS 100") == ["percent.md", "plain.md"]
+    assert [found(word) for word in ("übung", "ÜBUNGEN", "STRASSE", "правило")] == [["other.md"]] * 4
+
+
+def test_a_page_leaves_out_notes_that_are_gone(bed: Bed) -> None:
+    proposal(bed, "one")
+    page = load_pending_page(bed.store, ["personal-private/_review/gone.md", "personal-private/_review/one.md"], 9, 25)
+    assert ([entry.slug for entry in page.rows], page.number, page.pages) == (["one"], 1, 1)
+
+
+def test_the_nearest_come_from_the_index(bed: Bed) -> None:
+    bed.note("personal-private/preferences/known.md", "# Known\n\nAlways use npm for packages.", kind="preferences")
+    bed.note("personal-private/preferences/far.md", "# Far\n\nCharts have a legend.", kind="preferences")
+    bed.note("personal-private/preferences/fresh.md", "# Fresh\n\nUse yarn for packages.", kind="preferences")
+    reconcile_now(bed.settings)
+    near = bed.reviewer.nearest(proposal(bed, "use-pnpm", "Always use pnpm for packages."))
+    assert {one.path.rsplit("/", 1)[-1] for one in near} == {"known.md", "fresh.md"}
+
+
+def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        path = f"personal-private/preferences/n{number}.md"
+        change = Change(path, None, Scrubbed(f"---\nkind: preferences\n---\n# {number}\n{'ü' * number}\n"))
+        bed.journal.commit([change], run="r", actor="review", what=f"n{number}")
+    first, last = bed.journal.files
+    lines = last.read_bytes().splitlines(keepends=True)
+    first.write_bytes(b"".join(lines[:5]) + b"not json\n")
+    Path(last).write_bytes(b"".join(lines[5:]) + b'{"cut')
+    for block in (1, 7, 100, 65_536):
+        monkeypatch.setattr(reverse_lines, "BLOCK_BYTES", block)
+        assert list(bed.journal.newest()) == list(reversed(bed.journal.acts()))
+    assert len(bed.journal.acts()) == 12
+
+
+def test_what_is_asked_of_the_journal_is_found_without_reading_all_of_it(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines hold whole notes: only those are parsed that may be it."""
+    kept, quoting = "personal-private/preferences/kept.md", '{"actor": "review", "path": "personal-private/odd.md"}'
+    act = bed.journal.commit([Change(kept, None, Scrubbed(quoting))], run="r", actor="reflection", what="1")
+    decided = [
+        bed.journal.commit([Change(f"personal-private/n{n}.md", None, Scrubbed("x"))], run="r", actor="review", what=n)
+        for n in "23"
+    ]
+    bed.journal.commit([Change(kept, quoting, None)], run="r", actor="undo", what="4", undoes=[decided[1].id])
+    bed.note("personal-private/old/a.md", "# A")
+    move = FolderMove("personal-private/old", "personal-private/new")
+    bed.journal.commit([], run="r", actor="idea", what="5", moves=[move])
+    parsed: list[str] = []
+    read = journal._done
+
+    def noted(found: Mapping[str, Any]) -> Act:
+        parsed.append(found["what"])
+        return read(found)
+
+    monkeypatch.setattr(journal, "_done", noted)
+    assert bed.reviewer.last_decision() == decided[0]
+    assert parsed == ["4", "3", "2"]
+    parsed.clear()
+    assert [one.what for one in bed.journal.newest_of([kept])] == ["5", "4", "1"]
+    assert parsed == ["5", "4", "1"]
+    assert act.changes[0].path == kept
+    gone = bed.reviewer.what_became_of("personal-private/old/a.md")
+    assert gone is not None
+    assert gone.what == "5"
+    assert bed.reviewer.what_became_of("personal-private/odd.md") is None
+
+
+def test_a_missing_vault_is_reported(bed: Bed, front: Front) -> None:
+    bed.vault.rename(bed.root / "elsewhere")
+    answer = front.get("review")
+    assert answer.status_code == 503
+    assert "is not there: mount it" in said(answer)
+    assert "Traceback" not in visible(answer)
+
+
+def test_a_fault_of_ours_shows_no_traceback(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoryvault.console.pages.review.list_pending_paths", lambda store: 1 / 0)
+    front.client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]  # as a browser sees it
+    answer = front.get("review")
+    assert answer.status_code == 500
+    assert "ZeroDivisionError" not in answer.text
+    assert "Something went wrong" in answer.text
+    assert answer.headers["Content-Security-Policy"]

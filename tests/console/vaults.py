@@ -1,7 +1,5 @@
 """Notes for every page, written as sessions and programs write them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Old sessions on disk, for tests."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

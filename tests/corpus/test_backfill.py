@@ -1,7 +1,5 @@
 """A backfill by real workers: done once, even in pieces, and after fresh sessions."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -16,7 +14,7 @@ from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, said
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
-from memoryvault.tests.tasks.support import make_due
+from memoryvault.tests.tasks.support import make_due, wait_until
 
 from .sessions import RULE, grow, old_session, pause_upkeep
 
@@ -189,12 +187,8 @@ def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox
 def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
     corpus(sandbox)
     with sandbox.process("service", "worker"):
-        deadline = time.monotonic() + 120
-        while sandbox.run("jobs", "list").returncode != 0 or not list(
-            (sandbox.root / "state").glob("*/run/worker.lock")
-        ):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        locks = (sandbox.root / "state").glob
+        wait_until(lambda: [*locks("*/run/worker.lock")] and sandbox.run("jobs", "list").returncode == 0, "it runs")
         sandbox.memory("jobs", "pause", "reflect.corpus")
         command = ("reflect", "corpus", "--execute")
         bar = Terminal(sandbox, command)

@@ -1,7 +1,5 @@
 """Statements of old sessions, in any reading order: limited in number, written once, undone together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

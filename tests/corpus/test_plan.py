@@ -1,7 +1,5 @@
 """The plan of a backfill, and the sessions that it leaves to other jobs."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -144,9 +142,7 @@ def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
-    bed: Bed, projects: Path, memory: Command
-) -> None:
+def test_a_model_that_cannot_be_asked_is_told_before_the_mining(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     config = Path(bed.env["MEMORY_CONFIG"])
     config.write_text(
@@ -158,9 +154,7 @@ def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
 
 
 @pytest.mark.usefixtures("environment")
-def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
-    bed: Bed, projects: Path, memory: Command
-) -> None:
+def test_the_dry_run_says_what_it_takes_and_the_host_deletes_soon(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1, at=time.time() - 26 * DAY)
     old_session(projects, 2, at=time.time() - DAY)
     report = memory.json("reflect", "corpus")
@@ -210,10 +204,7 @@ def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, 
 
 
 @pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize(
-    "arguments",
-    [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]],
-)
+@pytest.mark.parametrize("arguments", [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]])
 def test_bad_usage_is_told(arguments: list[str], memory: Command) -> None:
     assert memory("reflect", *arguments, code=2).err.startswith("memory: ")
 

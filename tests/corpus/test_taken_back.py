@@ -1,15 +1,13 @@
 """Removed evidence of old sessions stays removed, whatever happens to the state folder; with real workers."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.services.tombstones import NOTE
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.shared_data import shared_data
 
 from .sessions import RULE, grow, old_session, pause_upkeep
@@ -59,9 +57,7 @@ def read_in_every_way(sandbox: Sandbox, paths: Sequence[Path]) -> None:
 
 
 @pytest.mark.parametrize("sessions", [made_up_sessions, real_sessions])
-def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_read(
-    sandbox: Sandbox, sessions: Callable[[Path], list[Path]]
-) -> None:
+def test_nothing_comes_back_without_the_state_folder(sandbox: Sandbox, sessions: Callable[[Path], list[Path]]) -> None:
     pause_upkeep(sandbox)
     paths = sessions(sandbox.projects / "-home-dev-shop")
     read_in_every_way(sandbox, paths)

@@ -1,7 +1,5 @@
 """A backfill with a model as the miner: real workers and a real endpoint on loopback."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time
@@ -11,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.spending import spent_since
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import make_due
 
 from .sessions import old_session

@@ -1,19 +1,18 @@
 """Costs of sessions: counted once, updated, summed by week and project."""
 
-from __future__ import annotations
-
 import json
 import signal
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.services.costs import CostRow, costs_by_week, note_costs
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.usage import session_bytes, session_usage
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import START, Marker, create_marker, mark_reflected, marker_path
 
 from ..review.support import Bed
@@ -47,12 +46,7 @@ def transcript(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines))
     marker = Marker(
-        session_id=session,
-        started_at=started,
-        source="startup",
-        transcript=str(path),
-        cwd=cwd,
-        host="claude",
+        session_id=session, started_at=started, source="startup", transcript=str(path), cwd=cwd, host="claude"
     )
     create_marker(bed.settings.state.markers, marker)
     return path
@@ -238,47 +232,35 @@ def test_costs_are_queried_by_kind_and_answer_no_question_by_themselves(bed: Bed
     transcript(bed, answer("a", 0))
     note_costs(bed.settings, bed.store)
     reconcile_now(bed.settings)
-    engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
-    try:
+    with closing(RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)) as engine:
         asked = RecallQuery("what did the session cost by the usage records?", project="shop")
         assert engine.recall(asked).hits == ()
         named = RecallQuery("sessions", project="shop", filter="kind=session-cost")
         assert [hit.kind for hit in engine.recall(named).hits] == ["session-cost"]
-    finally:
-        engine.close()
 
 
-def test_costs_are_listed_by_the_filter_alone_the_newest_first(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bed.enter(monkeypatch)
-    transcript(bed, answer("a", 0))
-    transcript(bed, answer("b", 0).replace("2026-07-01", "2026-07-09"), session="s2")
-    note_costs(bed.settings, bed.store)
-    reconcile_now(bed.settings)
-    assert main(["recall", "--filter", "kind=session-cost", "--project", "shop", "--json"]) == 0
-    hits = json.loads(capsys.readouterr().out)["hits"]
+def test_costs_are_listed_by_the_filter_alone_the_newest_first(ask: Bed, memory: Command) -> None:
+    transcript(ask, answer("a", 0))
+    transcript(ask, answer("b", 0).replace("2026-07-01", "2026-07-09"), session="s2")
+    note_costs(ask.settings, ask.store)
+    reconcile_now(ask.settings)
+    hits = memory.json("recall", "--filter", "kind=session-cost", "--project", "shop")["hits"]
     assert [hit["created"] for hit in hits] == [parse_local_day("2026-07-09"), parse_local_day("2026-07-01")]
     assert {hit["kind"] for hit in hits} == {"session-cost"}
-    assert main(["recall", "--filter", " "]) == 2
+    memory("recall", "--filter", " ", code=2)
 
 
-def test_sums_by_week_and_project(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bed.enter(monkeypatch)
-    assert main(["health", "--costs"]) == 0
-    assert "no session's cost" in capsys.readouterr().out
-    transcript(bed, answer("a", 0), answer("b", 2))
-    transcript(bed, answer("c", 0), session="s2")
-    transcript(bed, answer("d", 0).replace("2026-07-01", "2026-07-09"), session="s3", cwd="/src/blog")
-    note_costs(bed.settings, bed.store)
-    assert costs_by_week(bed.store) == [
+def test_sums_by_week_and_project(ask: Bed, memory: Command) -> None:
+    assert "no session's cost" in memory("health", "--costs").out
+    transcript(ask, answer("a", 0), answer("b", 2))
+    transcript(ask, answer("c", 0), session="s2")
+    transcript(ask, answer("d", 0).replace("2026-07-01", "2026-07-09"), session="s3", cwd="/src/blog")
+    note_costs(ask.settings, ask.store)
+    assert costs_by_week(ask.store) == [
         CostRow("2026-07-06", "blog", 1, 2, 10, 100, 1000, 0),
         CostRow("2026-06-29", "shop", 2, 6, 30, 300, 3000, 120),
     ]
-    assert main(["health", "--costs"]) == 0
-    assert "3,000" in capsys.readouterr().out
+    assert "3,000" in memory("health", "--costs").out
 
 
 @pytest.mark.slow

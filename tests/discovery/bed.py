@@ -1,7 +1,5 @@
 """A vault with confirmed sources on a loopback server, and a clock that a test moves."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path

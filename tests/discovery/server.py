@@ -1,7 +1,5 @@
 """A web server on loopback whose pages a test sets, and which tells what it was asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

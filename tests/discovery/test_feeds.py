@@ -1,7 +1,5 @@
 """Feeds: RSS, Atom, JSON, damaged ones, and malicious ones."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 import time

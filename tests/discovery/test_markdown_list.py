@@ -1,7 +1,5 @@
 """Items of Markdown lists, in all common formats."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """No text from outside reaches a prompt: with the real commands, worker, index and hooks."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pass 2: a model that helps, fails, copies, follows injected orders, or is not asked at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

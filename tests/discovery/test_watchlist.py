@@ -1,7 +1,5 @@
 """From a found pattern to a note, and from the note to a decision."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from datetime import date, datetime, timedelta
@@ -18,11 +16,7 @@ from memoryvault.services.decision_property import DecisionProblem
 from memoryvault.services.discovery.adapting import TRUSTED_NOTE, owners_in
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
-from memoryvault.services.discovery.watchlist import (
-    CopyRefused,
-    Watchlist,
-    WatchlistWriter,
-)
+from memoryvault.services.discovery.watchlist import CopyRefused, Watchlist, WatchlistWriter
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.vault.scrubbed import Scrubbed

@@ -1,19 +1,13 @@
-"""The machine, the stand-in model and the report of hook times."""
-
-from __future__ import annotations
+"""The machine and the stand-in model."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from ..support.stand_in_model import StandInModel
-from .hook_times import HookListener, HookRun, table
+from .hook_runs import HookListener
 from .install_client import ClientMissing, check_machine, client_binary
 from .machine import Machine
-
-_runs = pytest.StashKey[list[HookRun]]()
-_logged = pytest.StashKey[list[dict[str, Any]]]()
 
 
 @pytest.fixture(scope="session")
@@ -33,31 +27,18 @@ def model() -> Iterator[StandInModel]:
 
 
 @pytest.fixture
-def hook_runs(request: pytest.FixtureRequest) -> Iterator[HookListener]:
+def hook_runs() -> Iterator[HookListener]:
     """What the client reports of its hooks; a hook that failed, timed out or was cancelled fails the test."""
     with HookListener() as listener:
         yield listener
-    request.config.stash.setdefault(_runs, []).extend(listener.runs)
     failed = [run for run in listener.runs if run.succeeded != run.hooks]
     assert not failed, f"hooks that did not succeed: {failed}"
 
 
 @pytest.fixture
-def machine(
-    client: None, model: StandInModel, hook_runs: HookListener, request: pytest.FixtureRequest
-) -> Iterator[Machine]:
+def machine(client: None, model: StandInModel, hook_runs: HookListener) -> Iterator[Machine]:
     with Machine(model.url, hook_runs.environment()) as prepared:
         yield prepared
         print(prepared.log())  # Shown with a failure only.
-        request.config.stash.setdefault(_logged, []).extend(prepared.log_records())
     left = prepared.processes()
     assert not left, f"processes left behind: {left}"
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    runs = config.stash.get(_runs, [])
-    if runs:
-        terminalreporter.section("hook times")
-        logged = config.stash.setdefault(_logged, [])
-        for line in table(runs, logged):
-            terminalreporter.write_line(line)

@@ -4,8 +4,6 @@
 nothing. The version and its checksums are pinned by `client/package-lock.json`.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -16,6 +14,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT_FOLDER = REPOSITORY / ".e2e"
 PINS = Path(__file__).resolve().parent / "client"
 STAMP = CLIENT_FOLDER / ".installed"
+PROGRAMS = {
+    "Codex CLI": "@openai/codex/bin/codex.js",
+    "Gemini CLI": "@google/gemini-cli/bundle/gemini.js",
+    "OpenCode": "opencode-linux-x64-baseline/bin/opencode",
+}
+"""OpenCode is pinned for Linux on x64 alone."""
 NODE_MINIMUM = 20
 INSTALL_SECONDS = 300
 
@@ -32,31 +36,13 @@ def client_binary() -> Path:
     return found[0]
 
 
-def codex_program() -> Path:
-    """The other installed client, Codex CLI: a script for Node.js. Raises ClientMissing."""
+def program(client: str) -> Path:
+    """Another installed client: a native binary, or a script for Node.js. Raises ClientMissing."""
     client_binary()
-    program = CLIENT_FOLDER / "node_modules" / "@openai" / "codex" / "bin" / "codex.js"
-    if not program.exists():
-        raise ClientMissing("Codex CLI is not installed; run `make e2e`, which installs it into .e2e/")
-    return program
-
-
-def opencode_program() -> Path:
-    """The third installed client, OpenCode: a native binary, pinned for Linux on x64 alone. Raises ClientMissing."""
-    client_binary()
-    program = CLIENT_FOLDER / "node_modules" / "opencode-linux-x64-baseline" / "bin" / "opencode"
-    if not program.exists():
-        raise ClientMissing("OpenCode is not installed; run `make e2e` on Linux (x64), which installs it into .e2e/")
-    return program
-
-
-def gemini_program() -> Path:
-    """The fourth installed client, Gemini CLI: a script for Node.js. Raises ClientMissing."""
-    client_binary()
-    program = CLIENT_FOLDER / "node_modules" / "@google" / "gemini-cli" / "bundle" / "gemini.js"
-    if not program.exists():
-        raise ClientMissing("Gemini CLI is not installed; run `make e2e`, which installs it into .e2e/")
-    return program
+    found = CLIENT_FOLDER / "node_modules" / PROGRAMS[client]
+    if not found.exists():
+        raise ClientMissing(f"{client} is not installed; run `make e2e`, which installs it into .e2e/")
+    return found
 
 
 def check_machine() -> None:

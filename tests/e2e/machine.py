@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
@@ -72,9 +71,7 @@ class Machine:
         (self.home / ".claude.json").write_text(json.dumps(answered))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.end_processes()
         shutil.rmtree(self.state.sockets, ignore_errors=True)
         shutil.rmtree(self.root, ignore_errors=True)
@@ -88,12 +85,7 @@ class Machine:
     @property
     def base_env(self) -> dict[str, str]:
         """Environment of all programs on this machine."""
-        return {
-            "HOME": str(self.home),
-            "PATH": os.environ["PATH"],
-            "TMPDIR": str(self.temporary),
-            "LANG": "C.UTF-8",
-        }
+        return {"HOME": str(self.home), "PATH": os.environ["PATH"], "TMPDIR": str(self.temporary), "LANG": "C.UTF-8"}
 
     def memory(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 60) -> str:
         """Run the installed `memory` command and return its stdout. An exit code other than 0 fails the test."""
@@ -113,8 +105,10 @@ class Machine:
         )
         return done.stdout
 
-    def init(self) -> None:
-        self.memory("init", "--yes", "--vault", str(self.vault), "--host", "claude")
+    def init(self, host: str = "claude", *, autostart: bool = True) -> None:
+        if not autostart:
+            self.configure("[memory]\nautostart = false\n")
+        self.memory("init", "--yes", "--vault", str(self.vault), "--host", host)
 
     def configure(self, settings: str) -> None:
         """Replace MemoryVault's settings file; `init` adds the vault's path to what it finds."""
@@ -231,10 +225,8 @@ class ClientSession:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.terminal.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self.terminal.__exit__(*error)
 
     def submit(self, text: str) -> None:
         """Type one line as a person does, and send it."""

@@ -1,7 +1,5 @@
 """One program in one tmux window of a tmux server of its own: keys in, screen out."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal
@@ -9,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 COLUMNS, ROWS = 160, 50
@@ -48,9 +45,7 @@ class Terminal:
         self.pid = int(answer.stdout)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.is_running():
             self.kill()
         self._tmux("kill-server")

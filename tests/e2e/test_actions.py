@@ -1,7 +1,5 @@
 """Rules at tool calls, through the real Claude Code: told with a call's result, refused once, refused always."""
 
-from __future__ import annotations
-
 import pytest
 
 from ..support.stand_in_model import Answer, ModelRequest, Say, StandInModel, UseTool

@@ -1,7 +1,5 @@
 """The loop through the real Claude Code client: typed words in, remembered words in the model's request."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import pytest
 
 from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
-from .hook_times import HookListener
+from .hook_runs import HookListener
 from .machine import RULE, SETTINGS_BEFORE, ClientSession, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -125,8 +123,7 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
 
 def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandInModel) -> None:
     # No worker in the background: the one below is the first that ever sees the session.
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+    machine.init(autostart=False)
     model.answer(lambda request: Hang() if turn_about(RULE_WORDS)(request) else None)
     with machine.open_client() as killed:
         killed.submit(RULE)
@@ -182,9 +179,7 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
         assert machine.entries_holding(words) == []
 
 
-def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_remembered(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_words_typed_meanwhile_and_answers_to_questions_are_remembered(machine: Machine, model: StandInModel) -> None:
     machine.init()
     (machine.project / "notes.txt").write_text("nothing\n")
     typed_meanwhile = "Never touch the generated files by hand."
@@ -199,12 +194,7 @@ def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_reme
             return UseTool("Read", {"file_path": str(machine.project / "notes.txt")}, "Reading them.")
         if turn_about("format the code")(request):
             options = [{"label": "Tabs", "description": "wide"}, {"label": "Eight", "description": "wider"}]
-            question = {
-                "question": "Which indent?",
-                "header": "Indent",
-                "multiSelect": False,
-                "options": options,
-            }
+            question = {"question": "Which indent?", "header": "Indent", "multiSelect": False, "options": options}
             return UseTool("AskUserQuestion", {"questions": [question]})
         return None
 
@@ -230,11 +220,8 @@ def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_reme
     assert len(machine.entries_holding(answered.rstrip("."))) == 1
 
 
-def test_notes_that_the_client_loads_itself_are_not_put_before_the_model_twice(
-    machine: Machine, model: StandInModel
-) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.init()
+def test_notes_that_the_client_loads_itself_are_not_told_the_model_twice(machine: Machine, model: StandInModel) -> None:
+    machine.init(autostart=False)
     note = ("--type", "project", "--description", "How the orchard is watered", "--body", "With the long hose.")
     machine.memory("vault", "topics", "write", "watering", *note)
     folder = machine.vault / "personal-projects" / "orchard" / "memory"

@@ -1,7 +1,5 @@
 """The hooks in the real Codex CLI: it runs them, takes their answer for context, and they record its session."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -19,7 +17,7 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
 
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
-from .install_client import codex_program
+from .install_client import program
 from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
@@ -61,7 +59,7 @@ def ask(machine: Machine, *options: str) -> str:
     node = shutil.which("node")
     assert node is not None
     done = subprocess.run(
-        [node, str(codex_program()), "exec", "--skip-git-repo-check", *options, QUESTION],
+        [node, str(program("Codex CLI")), "exec", "--skip-git-repo-check", *options, QUESTION],
         env=machine.base_env,
         cwd=machine.project,
         capture_output=True,
@@ -74,9 +72,7 @@ def ask(machine: Machine, *options: str) -> str:
     return done.stderr
 
 
-def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
-    machine: Machine, responses: StandInResponses
-) -> None:
+def test_codex_runs_hooks_that_are_trusted_and_hears_them(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n")
     told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex", "--json")
     assert json.loads(told)["hosts"]["codex"]["changed"]
@@ -95,11 +91,8 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
     assert dict(machine.hooks()) == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
 
 
-def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_person_is_not_mined(
-    machine: Machine, responses: StandInResponses
-) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, responses: StandInResponses) -> None:
+    machine.init("codex", autostart=False)
     ask(machine, "--dangerously-bypass-hook-trust")
     (session,) = list_markers(machine.state.markers)
     marker = read_marker(marker_path(machine.state.markers, session))
@@ -113,8 +106,7 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
 
 
 def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, responses: StandInResponses) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     machine.save("linter-first", RULE)
     config = machine.home / ".codex" / "config.toml"
     config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
@@ -138,8 +130,7 @@ def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, respon
 
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, responses: StandInResponses) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     program = Path(sys.executable).parent / "memory"
     command = shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])
     calls = [use_tool("exec_command", {"cmd": command})]
@@ -165,7 +156,7 @@ def converse(machine: Machine, words: str, *, trust: bool) -> None:
     node = shutil.which("node")
     assert node is not None
     env = {**machine.base_env, "TERM": "screen-256color"}
-    with Terminal([node, str(codex_program())], env=env, cwd=machine.project, sockets=machine.root) as terminal:
+    with Terminal([node, str(program("Codex CLI"))], env=env, cwd=machine.project, sockets=machine.root) as terminal:
         if trust:
             terminal.wait_until(
                 lambda screen: "hooks are new or changed" in screen, "the question of trust", seconds=30
@@ -183,11 +174,9 @@ def converse(machine: Machine, words: str, *, trust: bool) -> None:
         terminal.wait_until(lambda screen: ANSWER in screen and "Worked for" in screen, "the answer", seconds=30)
 
 
-def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
-    machine: Machine, responses: StandInResponses
-) -> None:
+def test_what_was_typed_reaches_the_next_session(machine: Machine, responses: StandInResponses) -> None:
     machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex")
     converse(machine, RULE, trust=True)
     machine.memory("service", "worker", "--until-idle")
     (entry,) = machine.entries_holding(RULE.rstrip("."))
@@ -205,8 +194,7 @@ def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
 def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_same(
     machine: Machine, responses: StandInResponses, how: str
 ) -> None:
-    machine.configure("[memory]\nautostart = false\n")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.init("codex", autostart=False)
     converse(machine, RULE, trust=True)
     hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
     assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"
@@ -224,12 +212,3 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
     machine.memory("service", "worker", "--until-idle")
     assert list_markers(machine.state.markers) == []
     assert list_markers(machine.state.markers, REFLECTED) == [session]
-
-
-def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:
-    folder = machine.home / ".codex"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
-    assert (folder / "hooks.json").is_file()
-    machine.memory("uninstall")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -20,7 +20,7 @@ from memoryvault.vault.marker import list_markers, marker_path, read_marker
 from memoryvault.vault.turn import Origin
 
 from ..support.stand_in_gemini import ANSWER, StandInGemini, texts, tool_results, use_tool
-from .install_client import gemini_program
+from .install_client import program
 from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
@@ -68,7 +68,7 @@ def environment(machine: Machine, model: StandInGemini) -> dict[str, str]:
 def command(*options: str) -> list[str]:
     node = shutil.which("node")
     assert node is not None
-    return [node, str(gemini_program()), *options]
+    return [node, str(program("Gemini CLI")), *options]
 
 
 def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> str:
@@ -184,9 +184,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(ready: Mach
     assert any("run the linter before you push" in text for text in texts(gemini.requests[-1])[1:])
 
 
-def test_after_clear_the_next_prompt_brings_the_opening_and_its_chat_is_read(
-    ready: Machine, gemini: StandInGemini
-) -> None:
+def test_after_clear_a_prompt_brings_the_opening_and_its_chat_is_read(ready: Machine, gemini: StandInGemini) -> None:
     with Conversation(ready, gemini) as client:
         client.say("Good morning.")
         assert any(ALWAYS in text for text in texts(gemini.requests[-1]))
@@ -215,11 +213,7 @@ def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: Sta
     (chat,) = (each for each in chats(ready) if RULE in each.read_text())
     said = [(turn.text, turn.confirmed) for turn in open_transcript(chat) if turn.origin is Origin.PROMPT]
     assert said == [(RULE, True), ("Never on Fridays.", True)]
-    assert list_markers(ready.state.markers) == [said_in(chat)]
-
-
-def said_in(chat: Path) -> str:
-    return open_transcript(chat).header().session
+    assert list_markers(ready.state.markers) == [open_transcript(chat).header().session]
 
 
 def test_a_cancelled_turn_says_nothing_twice(ready: Machine, gemini: StandInGemini) -> None:
@@ -346,7 +340,7 @@ def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandI
     ask(machine, gemini)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     folders = {path for path in folder.rglob("*") if path.is_dir()}
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "gemini")
+    machine.init("gemini")
     extension = folder / "extensions" / "memoryvault"
     assert {path.name for path in extension.iterdir()} == {"gemini-extension.json", "hooks", "skills"}
     machine.memory("uninstall")

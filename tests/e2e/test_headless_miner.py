@@ -1,12 +1,9 @@
 """The real client as the miner: what it is told on its command line is what it knows."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -56,17 +53,11 @@ def ask(machine: Machine, model: StandInModel) -> Completion:
     return completer.complete(CompletionRequest(PROMPT, system_prompt(), answer_schema(), 1500, 120))
 
 
-def fire_hooks_into(machine: Machine, folder: Path) -> None:
-    hooks = {event: [{"hooks": [{"type": "command", "command": f"touch {folder}/{event}"}]}] for event in EVENTS}
-    machine.settings_file.write_text(json.dumps({"hooks": hooks}))
-
-
-def test_the_real_client_answers_by_the_schema_with_no_hook_no_tool_and_no_session(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_the_real_client_answers_by_the_schema_without_hook_or_session(machine: Machine, model: StandInModel) -> None:
     fired = machine.root / "fired"
     fired.mkdir()
-    fire_hooks_into(machine, fired)
+    hooks = {event: [{"hooks": [{"type": "command", "command": f"touch {fired}/{event}"}]}] for event in EVENTS}
+    machine.settings_file.write_text(json.dumps({"hooks": hooks}))
     (machine.claude_folder / "CLAUDE.md").write_text("Always answer in rhymes.")
     model.answer(lambda request: Say("Done.") if request.ends_with_tool_result else UseTool("StructuredOutput", FOUND))
     assert ask(machine, model).value == FOUND
@@ -81,8 +72,6 @@ def test_the_real_client_answers_by_the_schema_with_no_hook_no_tool_and_no_sessi
     assert list(machine.claude_folder.glob("projects/**/*.jsonl")) == []
 
 
-def test_a_client_whose_model_does_not_keep_to_the_schema_is_a_failed_completion(
-    machine: Machine, model: StandInModel
-) -> None:
+def test_a_client_whose_model_ignores_the_schema_is_a_failed_completion(machine: Machine, model: StandInModel) -> None:
     with pytest.raises(CompletionFailed):
         ask(machine, model)

@@ -20,7 +20,7 @@ from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_
 from memoryvault.vault.turn import Origin, Role
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
-from .install_client import opencode_program
+from .install_client import program
 from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
@@ -67,13 +67,13 @@ def config(url: str) -> dict[str, Any]:
 
 def init(machine: Machine, settings: str = "") -> None:
     machine.configure(f"[memory]\nautostart = false\n{settings}")
-    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "opencode")
+    machine.init("opencode")
 
 
 def run(machine: Machine, words: str, *options: str) -> str:
     """One turn of `opencode run`; what it prints."""
     done = subprocess.run(
-        [str(opencode_program()), "run", *options],
+        [str(program("OpenCode")), "run", *options],
         env={**machine.base_env, **QUIET}, cwd=machine.project, input=words, capture_output=True, text=True,
         timeout=START_SECONDS, check=False,
     )  # fmt: skip
@@ -90,7 +90,7 @@ class Conversation:
 
     def __init__(self, machine: Machine) -> None:
         env = {**machine.base_env, **QUIET, "TERM": "screen-256color"}
-        self.terminal = Terminal([str(opencode_program())], env=env, cwd=machine.project, sockets=machine.root)
+        self.terminal = Terminal([str(program("OpenCode"))], env=env, cwd=machine.project, sockets=machine.root)
         self._machine = machine
 
     def __enter__(self) -> Conversation:
@@ -329,12 +329,3 @@ def test_a_hook_that_fails_costs_no_prompt(machine: Machine, chat: StandInChat, 
     assert ANSWER in run(machine, QUESTION)
     assert chat.texts_of("user")[0] == QUESTION
     assert hooks_of(machine) == []
-
-
-def test_uninstall_leaves_opencode_as_it_was(machine: Machine, chat: StandInChat) -> None:
-    folder = machine.home / ".config" / "opencode"
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    init(machine)
-    assert (folder / "plugin" / "memoryvault.js").is_file()
-    machine.memory("uninstall")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

@@ -3,8 +3,6 @@
 Those that ask a hook, which has 300 ms, run alone: it is a process of its own also where the commands around it are
 forked."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -17,13 +15,7 @@ import pytest
 
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
-from memoryvault.tests.acceptance.test_the_loop import (
-    COMMON,
-    SESSION,
-    approve_rule,
-    record_session,
-    vault_files,
-)
+from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, approve_rule, record_session, vault_files
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
@@ -58,10 +50,6 @@ def answered(sandbox: Sandbox) -> subprocess.CompletedProcess[str]:
 
 def _one_line(text: str) -> bool:
     return "Traceback" not in text and len(text.strip().splitlines()) == 1
-
-
-def _log(sandbox: Sandbox) -> str:
-    return (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
 
 
 def test_a_missing_vault_is_one_line_and_hooks_go_on(sandbox: Sandbox) -> None:
@@ -130,7 +118,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
     done = answered(sandbox)
     assert done.returncode == 0
     assert json.loads(done.stdout)["degraded"]
-    assert "no-such-model" in done.stderr + _log(sandbox)
+    assert "no-such-model" in done.stderr + (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
 
 
 @pytest.mark.alone
@@ -188,10 +176,7 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
             found = sandbox.json("recall", "ship on tuesday mornings", "--all-projects")
             return (len(found["hits"]), found["degraded"]) == (1, ["no-model"])
 
-        until = time.monotonic() + 60
-        while not answers():
-            assert time.monotonic() < until, _log(sandbox)[-2000:]
-            time.sleep(0.5)
+        wait_until(answers, "it answers as before")
     assert list(sandbox.state.glob("index.db.corrupt-*"))
     assert index.read_bytes().startswith(b"SQLite format 3")
 

@@ -1,7 +1,6 @@
 """Fixtures of the hooks' tests."""
 
-from __future__ import annotations
-
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from memoryvault.hooks import install, wiring
 from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.tests.support.command import Command
 
 from .support import Sandbox, sandbox_at
 
@@ -25,3 +25,14 @@ def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
     monkeypatch.setattr(install, "precompile", lambda: None)
     monkeypatch.setattr(wiring, "precompile", lambda: None)
     return load_settings(sandbox.env)
+
+
+@pytest.fixture
+def command(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, memory: Command) -> Command:
+    """Run commands of the sandbox in this process."""
+    for name in list(os.environ):
+        if name.startswith(("MEMORY_", "XDG_", "CLAUDE", "CODEX")):
+            monkeypatch.delenv(name)
+    for name, value in {**sandbox.env, "MEMORY_CONFIG": str(sandbox.root / "config.toml")}.items():
+        monkeypatch.setenv(name, value)
+    return memory

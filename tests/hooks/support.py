@@ -1,7 +1,5 @@
 """Running a hook as a host does: own process, own environment, nothing of the real home."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -22,6 +20,7 @@ from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import read_snapshot
 from memoryvault.tests.support.hurry import patience, patient
 from memoryvault.vault.entry import parse_entry
+from memoryvault.vault.marker import Marker, marker_path, read_marker
 
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 
@@ -207,3 +206,10 @@ def index(sandbox: Sandbox, *paths: str) -> None:
             status = file.stat()
             entry = parse_entry(path, file.read_bytes())
             store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)
+
+
+def marker_of(sandbox: Sandbox) -> Marker:
+    """The marker of this session, which a hook has written."""
+    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
+    assert marker is not None
+    return marker

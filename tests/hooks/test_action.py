@@ -1,7 +1,5 @@
 """Before a tool call the agent is told the rule that speaks of it, or is stopped by one that a person marked."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -9,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks.injected import read_told
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.tests.support.command import Command
 
 from .support import SESSION, Sandbox
 
@@ -134,11 +132,6 @@ def test_what_a_sub_agent_was_told_its_session_was_not(box: Sandbox) -> None:
     assert call(box, agent_id="a2")
     assert call(box)
     assert call(box) == {}
-
-
-def test_a_guard_holds_for_a_sub_agent_too(box: Sandbox) -> None:
-    guard(box, "deny")
-    assert call(box, agent_id="a1")["permissionDecision"] == "deny"
 
 
 def test_an_unknown_mark_is_none(box: Sandbox) -> None:
@@ -295,24 +288,18 @@ def test_switched_off_or_paused_it_says_nothing(box: Sandbox) -> None:
     assert call(box) == {}
 
 
-def test_inspect_shows_all_three_ways_to_the_agent(
-    box: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inspect_shows_all_three_ways_to_the_agent(box: Sandbox, command: Command) -> None:
     box.entry("personal-private/_always-load/short.md", "Keep answers short.")
     compiled(box)
     box.extra_env["MEMORY_RECALL_CORE_WORDS"] = "3"
     box.run("SessionStart", box.payload(source="startup"))
     box.run("UserPromptSubmit", box.payload(prompt="May I push to main?"))
     call(box)
-    for name, value in box.env.items():
-        monkeypatch.setenv(name, value)
-    assert main(["vault", "inspect", SESSION]) == 0
-    told = capsys.readouterr().out
+    told = command("vault", "inspect", SESSION).out
     assert "given at the session's start:\n  personal-private/_always-load/short.md\n" in told
     assert "told with the result of a tool call:\n  personal-private/preferences/push.md\n" in told
     assert "personal-private/preferences/push.md  (injected)" in told
-    assert main(["vault", "inspect"]) == 0
-    last = capsys.readouterr().out
+    last = command("vault", "inspect").out
     assert "(injected)" in last
     assert "tool call" in last
     assert "short.md" not in last

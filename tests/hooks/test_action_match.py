@@ -1,7 +1,5 @@
 """Which commands a command line has, and which calls a rule speaks of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

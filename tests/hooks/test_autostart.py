@@ -1,7 +1,5 @@
 """Processes that hooks start: detached, clean, and not one per session."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,36 +1,21 @@
 """Stop, SessionEnd, PreCompact and idle: markers and the spool."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import socket
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.spool import Spool
-from memoryvault.vault.marker import (
-    REFLECTED,
-    Marker,
-    create_marker,
-    mark_reflected,
-    marker_path,
-    read_marker,
-    rewrite_marker,
-)
+from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path, rewrite_marker
 
-from .support import SESSION, Sandbox
+from .support import SESSION, Sandbox, marker_of
 
 pytestmark = pytest.mark.hurried
-
-
-def spooled(sandbox: Sandbox) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(Path(sandbox.state.spool).iterdir())]
 
 
 def test_a_turn_is_reflected_after_a_quiet_period_and_an_end_at_once(sandbox: Sandbox) -> None:
@@ -39,7 +24,7 @@ def test_a_turn_is_reflected_after_a_quiet_period_and_an_end_at_once(sandbox: Sa
     for event in events:
         done = sandbox.run(event, sandbox.payload(notification_type="idle_prompt", reason="other"))
         assert (done.returncode, done.stdout) == (0, "")
-    requests = spooled(sandbox)
+    requests = [json.loads(path.read_text()) for path in sorted(Path(sandbox.state.spool).iterdir())]
     assert {(request["kind"], request["unique_key"]) for request in requests} == {
         ("reflect.session", f"reflect.session:{SESSION}")
     }
@@ -87,8 +72,7 @@ def test_the_worker_is_woken_by_one_datagram(sandbox: Sandbox) -> None:
 def test_the_first_hook_writes_the_marker_and_later_ones_touch_it(sandbox: Sandbox) -> None:
     sandbox.run("SessionStart", sandbox.payload(source="compact"))
     path = marker_path(sandbox.state.markers, SESSION)
-    marker = read_marker(path)
-    assert marker is not None
+    marker = marker_of(sandbox)
     assert (marker.source, marker.host, marker.offset) == ("compact", "claude", 0)
     assert (marker.transcript, marker.cwd) == (str(sandbox.transcript), str(sandbox.project))
     content = Path(path).read_bytes()
@@ -105,9 +89,7 @@ def test_a_reflected_session_that_goes_on_is_taken_back_with_its_offset(sandbox:
     rewrite_marker(markers, Marker(SESSION, transcript=str(sandbox.transcript), offset=77))
     mark_reflected(markers, SESSION)
     sandbox.run("UserPromptSubmit", sandbox.payload(prompt="go on"))
-    marker = read_marker(marker_path(markers, SESSION))
-    assert marker is not None
-    assert marker.offset == 77
+    assert marker_of(sandbox).offset == 77
     assert not os.path.exists(marker_path(markers, SESSION, REFLECTED))
 
 
@@ -135,6 +117,4 @@ def test_a_transcript_outside_the_agents_folder_is_refused_and_logged(sandbox: S
 def test_a_payload_without_a_transcript_gets_the_hosts_own_naming(sandbox: Sandbox) -> None:
     payload = {"session_id": SESSION, "cwd": "/home/dev/my_project.v2"}
     sandbox.run("Stop", payload)
-    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
-    assert marker is not None
-    assert marker.transcript.endswith(f"/.claude/projects/-home-dev-my-project-v2/{SESSION}.jsonl")
+    assert marker_of(sandbox).transcript.endswith(f"/.claude/projects/-home-dev-my-project-v2/{SESSION}.jsonl")

@@ -1,7 +1,5 @@
 """When a command fails as it failed before, the agent is told what helped."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -84,14 +82,7 @@ def test_a_compilers_error_of_the_same_number_about_the_same_thing_is_of_a_kind(
     assert fail(sandbox, elsewhere.replace("@shop/ui", "zod"), "pnpm build", session_id="b") == ""
 
 
-@pytest.mark.parametrize(
-    "note",
-    [
-        {"status": "rejected"},
-        {"status": "dismissed"},
-        {"project": "other"},
-    ],
-)
+@pytest.mark.parametrize("note", [{"status": "rejected"}, {"status": "dismissed"}, {"project": "other"}])
 def test_a_cure_that_was_turned_down_or_is_another_projects_is_not_told(sandbox: Sandbox, note: dict[str, str]) -> None:
     sandbox.entry("personal-private/fix/link.md", MINED, **{"kind": "fix", "status": "active", **note})
     compiled(sandbox)
@@ -99,9 +90,7 @@ def test_a_cure_that_was_turned_down_or_is_another_projects_is_not_told(sandbox:
 
 
 @pytest.mark.parametrize("change", [("status: inbox", "status: rejected"), ("npm run link", "npm ci"), ("", "")])
-def test_a_cure_that_was_turned_down_or_edited_a_moment_ago_is_not_told(
-    sandbox: Sandbox, change: tuple[str, str]
-) -> None:
+def test_a_cure_that_was_turned_down_or_edited_just_now_is_not_told(sandbox: Sandbox, change: tuple[str, str]) -> None:
     note = sandbox.entry("personal-private/_inbox/link.md", MINED, kind="fix", status="inbox")
     compiled(sandbox)
     text = note.read_text()
@@ -124,9 +113,7 @@ def test_a_cure_that_was_turned_down_or_edited_a_moment_ago_is_not_told(
         ('After "No space left on device" run docker system prune.', "write /a/b: No space left on device"),
     ],
 )
-def test_a_fix_in_the_users_own_words_is_told_where_its_quoted_message_comes(
-    sandbox: Sandbox, note: str, error: str
-) -> None:
+def test_a_fix_in_the_users_own_words_is_told_where_its_quote_comes(sandbox: Sandbox, note: str, error: str) -> None:
     sandbox.entry("personal-private/fix/own.md", note, kind="fix")
     compiled(sandbox)
     assert fail(sandbox, f"Exit code 1\n{error}\n") == f"This message came before. What helped: {note}"

@@ -1,7 +1,5 @@
 """Exit code 0 whatever happens, and the cases in which nothing at all is done."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -17,6 +15,7 @@ from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import read_snapshot, snapshot_path
 from memoryvault.tasks.jobs.upkeep import delete_old
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import list_markers
 
 from .support import SESSION, Sandbox, stub
@@ -125,9 +124,7 @@ def test_a_bad_setting_is_named_and_the_exit_code_stays_0(sandbox: Sandbox) -> N
 
 
 @pytest.mark.parametrize("broken", ["[recall\n", "[recall]\nk = 'many'\n"])
-def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_broken(
-    sandbox: Sandbox, broken: str
-) -> None:
+def test_a_session_is_recorded_by_the_settings_from_before_a_broken_file(sandbox: Sandbox, broken: str) -> None:
     sandbox.configure("[recall]\nk = 3\n")
     compile_snapshot(sandbox.env)
     month_old = time.time() - 31 * 86_400
@@ -269,9 +266,7 @@ def test_every_invocation_leaves_one_line_in_the_log(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("name", ["strict", "object_hook"])
-def test_an_interpreter_that_asks_for_more_to_read_json_fast_reads_it_slowly(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_an_interpreter_that_asks_for_more_reads_json_slowly(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Python 3.15 asked for one attribute more, and no hook understood its agent."""
     monkeypatch.delattr(interpreter._ScannerContext, name)
     assert payload.parse_object(b'{"prompt": "a\nb", "n": [1, 2.5, null]}') == {"prompt": "a\nb", "n": [1, 2.5, None]}
@@ -281,3 +276,25 @@ def test_what_the_standard_librarys_reader_of_json_has_is_there_for_the_fast_one
     """Those without are read slowly, and a hook has no time for that."""
     asked = vars(json.JSONDecoder()).keys() - {"parse_object", "parse_array", "parse_string", "scan_once"}
     assert asked <= {name for name in dir(interpreter._ScannerContext) if not name.startswith("_")}
+
+
+# Every payload that Claude Code is known to send
+
+
+REGISTERED = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
+
+
+def test_every_known_payload_is_taken(sandbox: Sandbox) -> None:
+    for file in shared_files("claude", "stdin/*.json"):
+        payload = json.loads(file.read_text())
+        payload["cwd"] = str(sandbox.project)
+        payload["transcript_path"] = str(payload["transcript_path"]).replace("/home/dev", str(sandbox.home))
+        event = payload["hook_event_name"]
+        done = sandbox.run(event, payload)
+        assert (done.returncode, done.stdout) == (0, ""), file.name
+        assert "Traceback" not in done.stderr, file.name
+        if event not in REGISTERED or payload.get("notification_type") == "permission_prompt":
+            assert done.stderr == "", file.name
+    assert {line["hook"] for line in sandbox.log_lines()} == set(REGISTERED)
+    refused = [line for line in sandbox.log_lines() if line["result"] == "transcript refused"]
+    assert [line["transcript"] for line in refused] == ["/nonexistent/x.jsonl"]

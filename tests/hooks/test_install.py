@@ -1,7 +1,5 @@
 """Claude Code's settings.json: merged into, and left as it was."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -183,9 +181,7 @@ def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, conten
 
 
 @pytest.mark.parametrize("earlier", [False, True])
-def test_a_change_that_is_refused_leaves_no_copy(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, earlier: bool
-) -> None:
+def test_a_refused_change_leaves_no_copy(settings: Settings, monkeypatch: pytest.MonkeyPatch, earlier: bool) -> None:
     path = settings_file_of(settings)
     path.write_text('{"model": "opus"}\n')
     if earlier:
@@ -323,9 +319,7 @@ def test_a_file_written_anew_holds_what_it_shall_whatever_its_format(
         {"command": "python3 /lib/python3.11/site-packages/memoryvault/hooks/stub.py {} --host claude"},
     ],
 )
-def test_what_was_written_before_there_was_a_launcher_is_renewed_and_taken_out(
-    settings: Settings, written: dict[str, Any]
-) -> None:
+def test_what_was_wired_without_a_launcher_is_renewed_and_removed(settings: Settings, written: dict[str, Any]) -> None:
     path = settings_file_of(settings)
     path.parent.mkdir(parents=True, exist_ok=True)
     older = {

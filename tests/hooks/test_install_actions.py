@@ -1,7 +1,5 @@
 """The hooks of tool calls are wired by the user's word alone, and taken out byte for byte."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

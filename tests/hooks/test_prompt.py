@@ -1,7 +1,5 @@
 """UserPromptSubmit: an answer within 300 ms, whatever the recall service does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -60,11 +58,7 @@ def vault(sandbox: Sandbox) -> Sandbox:
     """One entry that matches QUESTION, one that does not, both indexed; settings compiled."""
     sandbox.entry("personal-private/convention/matching-entry.md", BODY)
     sandbox.entry("personal-private/convention/unrelated-entry.md", "Sourdough hydration ratios for winter.")
-    index(
-        sandbox,
-        "personal-private/convention/matching-entry.md",
-        "personal-private/convention/unrelated-entry.md",
-    )
+    index(sandbox, "personal-private/convention/matching-entry.md", "personal-private/convention/unrelated-entry.md")
     return sandbox
 
 
@@ -287,9 +281,7 @@ def test_a_prompt_about_nothing_in_the_vault_gets_nothing(vault: Sandbox, prompt
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_of_the_skills_of_a_machine_only_one_that_holds_half_of_the_prompt_is_shown(
-    sandbox: Sandbox, indexed: bool
-) -> None:
+def test_of_a_machines_skills_only_one_that_holds_half_of_the_prompt_is_shown(sandbox: Sandbox, indexed: bool) -> None:
     paths = ["personal-private/fix/snapshots.md", *(f"personal-skills/toolbox--release-{n}.md" for n in range(4))]
     sandbox.entry(paths[0], "Snapshots of the quokkaflange are kept for a week.")
     for number, path in enumerate(paths[1:]):
@@ -385,9 +377,7 @@ def test_the_hooks_own_search_of_the_files_looks_at_notes_alone(sandbox: Sandbox
 @pytest.mark.parametrize(
     ("prompt", "note"), [("quokkaflange", "Loaded 1"), ("hydration", "Loaded 1"), ("widget", "Loaded 0"), ("yes", "")]
 )
-def test_without_the_service_too_a_single_word_gets_the_note_that_alone_has_it(
-    sandbox: Sandbox, prompt: str, note: str
-) -> None:
+def test_without_the_service_a_word_gets_the_note_that_alone_has_it(sandbox: Sandbox, prompt: str, note: str) -> None:
     sandbox.entry("personal-private/convention/one.md", BODY)
     sandbox.entry("personal-private/convention/two.md", "Sourdough hydration ratios for each widget.")
     assert note in ask(sandbox, prompt).stderr

@@ -1,7 +1,5 @@
 """What a session starts with."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What a hook loads, and that nobody else can make it load something."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -18,46 +16,19 @@ from .support import Sandbox
 pytestmark = pytest.mark.hurried
 
 OURS = {
-    "memoryvault.hooks",
-    "memoryvault.hooks.autostart",
-    "memoryvault.hooks.claude",
-    "memoryvault.hooks.client",
-    "memoryvault.hooks.enqueue",
-    "memoryvault.hooks.entryfile",
-    "memoryvault.hooks.injected",
-    "memoryvault.hooks.once",
-    "memoryvault.hooks.payload",
-    "memoryvault.hooks.recall",
-    "memoryvault.hooks.recall_client",
-    "memoryvault.hooks.receipt",
-    "memoryvault.hooks.search",
-    "memoryvault.hooks.session_start",
-    "memoryvault.hooks.sqlite",
-    "memoryvault.runtime",
-    "memoryvault.vault",
-    "memoryvault.vault.automemory",
-    "memoryvault.runtime.cjk",
-    "memoryvault.runtime.days",
-    "memoryvault.vault.evidence",
-    "memoryvault.runtime.function_words",
-    "memoryvault.vault.gate",
-    "memoryvault.vault.gate_weights",
-    "memoryvault.vault.header",
-    "memoryvault.runtime.hooklog",
-    "memoryvault.runtime.large_change",
-    "memoryvault.runtime.interpreter",
-    "memoryvault.runtime.layout",
-    "memoryvault.vault.marker",
-    "memoryvault.runtime.normal_form",
-    "memoryvault.vault.pending",
-    "memoryvault.vault.project",
-    "memoryvault.vault.render",
-    "memoryvault.runtime.safe_text",
-    "memoryvault.runtime.snapshot",
-    "memoryvault.vault.typed_text",
-    "memoryvault.vault.statuses",
-    "memoryvault.vault.wording",
-}
+    "memoryvault.hooks", "memoryvault.hooks.autostart", "memoryvault.hooks.claude", "memoryvault.hooks.client",
+    "memoryvault.hooks.enqueue", "memoryvault.hooks.entryfile", "memoryvault.hooks.injected", "memoryvault.hooks.once",
+    "memoryvault.hooks.payload", "memoryvault.hooks.recall", "memoryvault.hooks.recall_client",
+    "memoryvault.hooks.receipt", "memoryvault.hooks.search", "memoryvault.hooks.session_start",
+    "memoryvault.hooks.sqlite", "memoryvault.runtime", "memoryvault.vault", "memoryvault.vault.automemory",
+    "memoryvault.runtime.cjk", "memoryvault.runtime.days", "memoryvault.vault.evidence",
+    "memoryvault.runtime.function_words", "memoryvault.vault.gate", "memoryvault.vault.gate_weights",
+    "memoryvault.vault.header", "memoryvault.runtime.hooklog", "memoryvault.runtime.large_change",
+    "memoryvault.runtime.interpreter", "memoryvault.runtime.layout", "memoryvault.vault.marker",
+    "memoryvault.runtime.normal_form", "memoryvault.vault.pending", "memoryvault.vault.project",
+    "memoryvault.vault.render", "memoryvault.runtime.safe_text", "memoryvault.runtime.snapshot",
+    "memoryvault.vault.typed_text", "memoryvault.vault.statuses", "memoryvault.vault.wording",
+}  # fmt: skip
 BUILT_IN = {
     "__future__",
     "_abc",  # Of _collections_abc; up to Python 3.13 a bare interpreter has loaded both.
@@ -128,9 +99,7 @@ def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> No
 @pytest.mark.parametrize(
     ("event", "word"), [*((event, "false") for event in EVENTS), ("Stop", "0"), ("Stop", " Off "), ("Stop", "NO")]
 )
-def test_switched_off_by_the_environment_a_hook_does_not_even_look_for_settings(
-    sandbox: Sandbox, event: str, word: str
-) -> None:
+def test_switched_off_by_the_environment_a_hook_looks_for_no_settings(sandbox: Sandbox, event: str, word: str) -> None:
     sandbox.extra_env["MEMORY_ENABLED"] = word
     sandbox.compiled = False
     sandbox.configure("[recall\n")

@@ -4,8 +4,6 @@ How many of twenty are answered within that depends on the machine, which may be
 `bench scale`. That none takes longer does not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -31,6 +29,7 @@ from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.automemory import FOLDER, INDEX_NAME
 from memoryvault.vault.marker import list_markers
 from memoryvault.vault.store import VaultStore
@@ -81,13 +80,6 @@ def _wait_for(socket_path: str) -> None:
         except MemoryVaultError:
             if time.monotonic() > until:
                 raise
-        time.sleep(0.02)
-
-
-def _wait_until_gone(path: str) -> None:
-    until = time.monotonic() + 10
-    while os.path.exists(path):
-        assert time.monotonic() < until
         time.sleep(0.02)
 
 
@@ -182,7 +174,7 @@ def test_the_time_that_a_process_waited_for_its_first_line_counts(served: Sandbo
 def test_without_a_service_a_note_that_became_a_pipe_holds_up_nobody(served: Sandbox) -> None:
     with RecallClient(served.state.recall_socket) as client:
         client.stop()
-    _wait_until_gone(served.state.recall_socket)
+    wait_until(lambda: not os.path.exists(served.state.recall_socket), "the service is gone")
     file = served.vault / "personal-private/fix/note-7.md"
     file.unlink()
     os.mkfifo(file)

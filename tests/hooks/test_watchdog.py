@@ -1,8 +1,6 @@
 """When a hook's watchdog ends the process (hooks/client.py), on a clock of the test's own: a real one would measure the
 machine. `test_under_load` runs real processes."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import NoReturn

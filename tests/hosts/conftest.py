@@ -1,17 +1,15 @@
 """Fixtures of the hosts' tests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from ..hooks.conftest import sandbox, settings
+from ..hooks.conftest import command, sandbox, settings
 from ..hooks.support import Sandbox, answer_with, recall_service
 from .payloads import RECALLED
 
-__all__ = ["recall_requests", "sandbox", "settings"]
+__all__ = ["command", "recall_requests", "sandbox", "settings"]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """OpenCode's database as the program leaves it while it runs: the rows lie in the write-ahead log."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

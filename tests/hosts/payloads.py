@@ -1,13 +1,9 @@
 """What the other hosts send, in the shape that they document; values are our own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from memoryvault.vault.marker import Marker, marker_path, read_marker
 
 from ..hooks.support import SESSION, Sandbox
 
@@ -26,13 +22,6 @@ def places(sandbox: Sandbox) -> Mapping[str, Path]:
         / "transcript.jsonl",
         "gemini": home / ".gemini" / "tmp" / "shop" / "chats" / f"session-2026-03-01T10-00-{SESSION[:8]}.jsonl",
     }  # fmt: skip
-
-
-def marker_of(sandbox: Sandbox) -> Marker:
-    """The marker of this session, which a hook has written."""
-    marker = read_marker(marker_path(sandbox.state.markers, SESSION))
-    assert marker is not None
-    return marker
 
 
 def spooled(sandbox: Sandbox) -> int:

@@ -1,7 +1,5 @@
 """Codex, Copilot and Antigravity: the same hooks, in each host's own shape."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -14,19 +12,8 @@ import memoryvault
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, stub
-from .payloads import (
-    RECALLED,
-    antigravity,
-    antigravity_typed,
-    codex,
-    copilot,
-    copilot_camel,
-    gemini,
-    marker_of,
-    places,
-    spooled,
-)
+from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stub
+from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, copilot_camel, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -105,9 +92,7 @@ def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_antigravity_gets_opening_and_answer_with_its_first_call(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     told = called(sandbox, 0)
     assert "plain language" in told
@@ -116,9 +101,7 @@ def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(
     assert (marker_of(sandbox).host, marker_of(sandbox).cwd) == ("antigravity", str(sandbox.project))
 
 
-def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_antigravity_is_answered_once_a_turn_and_recorded_idle(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     antigravity_typed(sandbox, "Hello.")
     called(sandbox, 0)
     antigravity_typed(sandbox, "Hello.", "When do we ship?")
@@ -178,9 +161,7 @@ client.main(sys.argv[1:])
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("steps", [1, 12])
-def test_antigravity_gets_its_object_also_when_the_time_is_up(
-    sandbox: Sandbox, recall_requests: list[Any], steps: int
-) -> None:
+def test_antigravity_gets_its_object_when_time_is_up(sandbox: Sandbox, recall_requests: list[Any], steps: int) -> None:
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
     python = (sys.executable, "-c", CAUGHT, place)
@@ -240,9 +221,7 @@ def test_an_unknown_host_fails_no_turn(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
-def test_every_known_payload_is_answered_in_the_hosts_shape(
-    sandbox: Sandbox, recall_requests: list[Any], host: str
-) -> None:
+def test_every_known_payload_is_answered_in_its_shape(sandbox: Sandbox, recall_requests: list[Any], host: str) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     for file in shared_files(host, "stdin/*.json"):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))

@@ -1,7 +1,5 @@
 """Antigravity's transcript, as far as a sample of its format allows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Gemini CLI: its events and answers, its extension, and rules at its tool calls."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,7 +14,6 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _other_agents
-from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.extension import extension_folder
 from memoryvault.hooks.install import HostFileUnwritable, launcher_in
@@ -34,11 +31,12 @@ from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin
 
-from ..hooks.support import SESSION, Sandbox
-from .payloads import RECALLED, gemini, marker_of, places, spooled
+from ..hooks.support import SESSION, Sandbox, marker_of
+from .payloads import RECALLED, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -66,9 +64,7 @@ def said(sandbox: Sandbox, event: str, **fields: object) -> str:
 # Events
 
 
-def test_start_and_prompt_bring_context_and_the_session_is_recorded(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_start_and_prompt_bring_context_and_are_recorded(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     assert ALWAYS in said(sandbox, "SessionStart", source="startup")
     asked = said(sandbox, "BeforeAgent", prompt="when do we ship?")
     assert RECALLED in asked
@@ -79,9 +75,7 @@ def test_start_and_prompt_bring_context_and_the_session_is_recorded(
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_after_clear_the_next_prompt_brings_what_a_session_starts_with(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_after_clear_a_prompt_brings_what_a_session_starts_with(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     assert said(sandbox, "SessionStart", source="clear") == "", "the host would lose it"
     first = said(sandbox, "BeforeAgent", prompt="when do we ship?")
     assert ALWAYS in first
@@ -89,9 +83,7 @@ def test_after_clear_the_next_prompt_brings_what_a_session_starts_with(
     assert ALWAYS not in said(sandbox, "BeforeAgent", prompt="and then?", timestamp="2026-03-01T10:05:00.000Z")
 
 
-def test_a_turns_end_says_nothing_since_the_host_would_go_on_with_it(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_a_turns_end_says_nothing_lest_the_host_goes_on_with_it(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     for again in (False, True):
         answer = run(sandbox, "AfterAgent", prompt="x", prompt_response="Noted.", stop_hook_active=again)
         assert answer == {}
@@ -148,9 +140,7 @@ def after(sandbox: Sandbox, output: str = "Output: (empty)", command: str = PUSH
     return said(sandbox, "AfterTool", tool_name="run_shell_command", tool_input=arguments, tool_response=response)
 
 
-def test_an_unmarked_rule_comes_with_the_result_once_since_before_the_call_nothing_reaches_the_model(
-    sandbox: Sandbox,
-) -> None:
+def test_an_unmarked_rule_comes_with_the_result_once(sandbox: Sandbox) -> None:
     rule(sandbox)
     assert before(sandbox) == {}
     assert REFUSES in after(sandbox)
@@ -169,9 +159,7 @@ def test_remind_refuses_once_and_deny_always(sandbox: Sandbox) -> None:
     assert [before(sandbox)["decision"] for _ in range(2)] == ["deny", "deny"]
 
 
-def test_ask_has_the_host_ask_where_somebody_typed_and_refuses_once_where_it_would_wait_for_ever(
-    sandbox: Sandbox,
-) -> None:
+def test_ask_has_the_host_ask_where_somebody_typed_and_else_refuses_once(sandbox: Sandbox) -> None:
     rule(sandbox, "ask")
     refused = before(sandbox)
     assert refused["decision"] == "deny"
@@ -195,9 +183,7 @@ def test_ask_has_the_host_ask_where_somebody_typed_and_refuses_once_where_it_wou
         ("replace", {"file_path": "db/schema.sql", "old_string": "a", "new_string": "b"}),
     ],
 )
-def test_a_rule_about_a_file_stops_its_change_and_not_its_reading(
-    sandbox: Sandbox, tool: str, arguments: dict[str, str]
-) -> None:
+def test_a_rule_about_a_file_stops_its_change_alone(sandbox: Sandbox, tool: str, arguments: dict[str, str]) -> None:
     sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
     reconcile_now(load_settings(sandbox.env))
     assert run(sandbox, "BeforeTool", tool_name=tool, tool_input=arguments)["decision"] == "deny"
@@ -241,9 +227,7 @@ def commands_of(settings: Settings) -> dict[str, str]:
     return {event: group["hooks"][0]["command"] for event, (group,) in hooks.items()}
 
 
-def test_a_hook_whose_file_is_gone_succeeds_in_silence_since_the_program_would_refuse_each_prompt(
-    settings: Settings,
-) -> None:
+def test_a_hook_whose_file_is_gone_succeeds_in_silence(settings: Settings) -> None:
     wire_actions("gemini", settings, on=True)
     commands = commands_of(settings).values()
     shutil.rmtree(settings.state_root)
@@ -328,9 +312,7 @@ def test_what_an_older_version_wrote_is_told_and_renewed(
 
 
 @pytest.mark.parametrize("refused", ["hooks.json", "gemini-extension.json"])
-def test_what_is_to_be_written_by_hand_is_the_whole_extension(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str
-) -> None:
+def test_what_is_written_by_hand_is_complete(settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
     def refuse(path: Path, *rest: Any, **options: Any) -> None:
         if path.name == refused:
             raise PermissionError(13, "Permission denied")
@@ -360,9 +342,7 @@ def test_an_extension_that_the_user_disabled_is_told(sandbox: Sandbox, rule: str
 
 
 @pytest.mark.parametrize("manifest", [None, '{"name": "memoryvault", "version": "7", "mcpServers": {"x": {}}}', "{ }"])
-def test_uninstall_restores_every_byte_of_the_folder(
-    sandbox: Sandbox, settings: Settings, manifest: str | None
-) -> None:
+def test_uninstall_restores_each_byte_of_the_folder(sandbox: Sandbox, settings: Settings, manifest: str | None) -> None:
     folder = extension_folder(settings)
     if manifest is not None:
         folder.mkdir(parents=True)
@@ -388,21 +368,15 @@ def test_the_hooks_of_tool_calls_come_and_go_by_the_users_word(settings: Setting
     assert hosts_with_actions(settings) == {"gemini": False}
 
 
-def test_guard_wires_them_where_only_gemini_is_used(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in {**sandbox.env, "MEMORY_CONFIG": str(sandbox.root / "config.toml")}.items():
-        monkeypatch.setenv(name, value)
+def test_guard_wires_them_where_only_gemini_is_used(sandbox: Sandbox, command: Command) -> None:
     sandbox.state.ensure()
     install_for("gemini", load_settings(sandbox.env))
-    assert main(["guard", "--on", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = command.json("guard", "--on")
     assert (told["on"], told["changed"]) == (True, True)
     assert told["file"].endswith("/.gemini/extensions/memoryvault/hooks/hooks.json")
     assert not (sandbox.home / ".claude" / "settings.json").exists()
-    assert main(["guard", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["on"]
-    assert main(["guard", "--off"]) == 0
+    assert command.json("guard")["on"]
+    command("guard", "--off")
     assert hosts_with_actions(load_settings(sandbox.env)) == {"gemini": False}
 
 
@@ -410,9 +384,7 @@ def test_guard_wires_them_where_only_gemini_is_used(
 
 
 @pytest.mark.slow
-def test_every_real_payload_is_answered_and_nothing_is_said_at_a_turns_end(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_every_real_payload_is_answered_and_a_turns_end_silent(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     for file in shared_files("gemini", "cli-0.61/hooks/*.json"):
         text = file.read_text().replace("/home/ada/shop", str(sandbox.project)).replace("/home/ada", str(sandbox.home))
         event = json.loads(text)["hook_event_name"]

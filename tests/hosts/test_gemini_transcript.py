@@ -1,7 +1,5 @@
 """Gemini CLI's chats: what was typed is what its list of typed lines says, each entry once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,10 +44,6 @@ def model(name: str, second: float, text: str) -> Record:
         "thoughts": [],
         "tokens": {"input": 1},
     }
-
-
-def again(name: str, second: float, text: str) -> Record:
-    return {**model(name, second, ""), "content": [{"text": text}], "tokens": None}
 
 
 def called(name: str, second: float, status: str, response: Mapping[str, str], **arguments: str) -> Record:
@@ -125,7 +119,7 @@ def test_a_cancelled_turns_history_under_new_ids_says_nothing_again(chat: Path) 
     written_again = (
         user("n1", 15, CONTEXT, "Expanded: plant trees"),
         user("n2", 15, "Yes, go on."),
-        again("n3", 15, "Done."),
+        {**model("n3", 15, ""), "content": [{"text": "Done."}], "tokens": None},
         user("n4", 15, "Yes, go on."),
         {"$set": {"messages": [user("n1", 15, CONTEXT), user("n2", 15, "Yes, go on.")]}},
     )

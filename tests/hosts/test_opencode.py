@@ -1,7 +1,5 @@
 """OpenCode: the plugin in its folder, and what its calls of the hook come to."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks.autostart import is_agents_shell
 from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.opencode import LOCK, plugin_text
@@ -20,9 +17,10 @@ from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, u
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.tests.support.command import Command
 
-from ..hooks.support import SESSION, Sandbox
-from .payloads import RECALLED, marker_of, spooled
+from ..hooks.support import SESSION, Sandbox, marker_of
+from .payloads import RECALLED, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -134,19 +132,15 @@ def test_a_plugin_of_an_older_version_is_replaced_and_keeps_whether_tool_calls_r
 
 
 def test_guard_wires_tool_calls_into_the_agent_that_is_there(
-    sandbox: Sandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sandbox: Sandbox, settings: Settings, command: Command
 ) -> None:
-    for name, value in sandbox.env.items():
-        monkeypatch.setenv(name, value)
     plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
     install_for("opencode", settings)
-    assert main(["guard", "--on"]) == 0
-    assert plugin.name in capsys.readouterr().out
+    assert plugin.name in command("guard", "--on").out
     assert "const ACTIONS = true" in plugin.read_text()
     assert not (sandbox.home / ".claude" / "settings.json").exists()
-    assert main(["guard"]) == 0
-    assert "agent does: on" in capsys.readouterr().out
-    assert main(["guard", "--off"]) == 0
+    assert "agent does: on" in command("guard").out
+    command("guard", "--off")
     assert "const ACTIONS = false" in plugin.read_text()
 
 
@@ -169,9 +163,7 @@ def test_a_rule_about_a_file_stops_a_patch_to_several_files(sandbox: Sandbox) ->
     assert not refused("*** Update File: a.txt", "+*** Update File: db/schema.sql")
 
 
-def test_a_session_is_given_the_same_as_elsewhere_and_recorded_by_its_name_in_the_database(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_a_session_is_given_the_same_and_recorded_by_its_name(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     host = ("--host", "opencode")
     start = sandbox.run("SessionStart", payload(sandbox, source="startup"), *host)
     assert "plain language" in start.stdout

@@ -1,7 +1,5 @@
 """OpenCode's sessions, read out of its database."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

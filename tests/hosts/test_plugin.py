@@ -1,7 +1,5 @@
 """The plugin of Claude Code: manifests by the documented shapes, the launcher, a skill that names real commands."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The skill beside the hooks: `memory init` writes it where each host reads its user's skills, and takes it away."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

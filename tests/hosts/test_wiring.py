@@ -1,7 +1,5 @@
 """The other hosts' own files: merged into, and left as they were."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -10,18 +8,13 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
+from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import _other_agents
 from memoryvault.hooks.install import add_entries, launcher_in, remove_entries
-from memoryvault.hooks.wiring import (
-    WIRINGS,
-    host_argv,
-    install_for,
-    trusted_by_codex,
-    uninstall_for,
-    wired_events,
-)
+from memoryvault.hooks.wiring import WIRINGS, host_argv, install_for, trusted_by_codex, uninstall_for, wired_events
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings
+from memoryvault.tests.support.command import Command
 
 from ..hooks.support import Sandbox
 
@@ -113,9 +106,7 @@ def test_the_entries_have_the_documented_shape() -> None:
         ("antigravity", '{"memoryvault": {"enabled": true, "Stop": []}}'),
     ],
 )
-def test_a_file_of_our_own_name_that_was_there_before_gets_its_bytes_back(
-    settings: Settings, host: str, content: str
-) -> None:
+def test_a_file_of_our_own_name_from_before_gets_its_bytes_back(settings: Settings, host: str, content: str) -> None:
     path = WIRINGS[host].file(settings)
     path.parent.mkdir(parents=True)
     path.write_text(content)
@@ -179,32 +170,20 @@ def test_a_config_of_codex_in_another_shape_is_no_trust(settings: Settings, conf
     assert not trusted_by_codex(settings)
 
 
-def run(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    for name in list(os.environ):
-        if name.startswith(("MEMORY_", "XDG_", "CLAUDE", "CODEX")):
-            monkeypatch.delenv(name)
-    for name, value in {**sandbox.env, "MEMORY_CONFIG": str(sandbox.root / "config.toml")}.items():
-        monkeypatch.setenv(name, value)
-    return main(list(arguments))
-
-
 @pytest.mark.slow
-def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(sandbox: Sandbox, command: Command) -> None:
     claude = sandbox.home / ".claude" / "settings.json"
     (sandbox.home / ".codex").mkdir()  # It is installed; the others are not.
     vault = ("--vault", str(sandbox.vault))
-    assert run(sandbox, monkeypatch, "init", "--yes", *vault, "--host", "codex", "--host", "antigravity", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = command.json("init", "--yes", *vault, "--host", "codex", "--host", "antigravity")
     assert set(told["hosts"]) == {"codex", "antigravity"}
     assert not claude.exists()
     assert (sandbox.home / ".codex" / "hooks.json").is_file()
     assert not (sandbox.home / ".copilot").exists()
-    assert run(sandbox, monkeypatch, "init", "--yes", *vault, "--host", "copilot", "--host", "claude") == 0
+    command("init", "--yes", *vault, "--host", "copilot", "--host", "claude")
     assert claude.is_file()
     assert len(list((sandbox.home / ".copilot" / "hooks").iterdir())) == 1
-    assert run(sandbox, monkeypatch, "uninstall") == 0
+    command("uninstall")
     assert not any(path.is_file() for path in (sandbox.home / ".claude").rglob("*"))
     there = [host for host in (".codex", ".copilot", ".gemini") if (sandbox.home / host).exists()]
     assert there == [".codex"], "the folders that init made are gone, too"
@@ -212,12 +191,7 @@ def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(
 
 
 @pytest.mark.slow
-def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from memoryvault.cli.context import Context
-    from memoryvault.cli.doctor import _other_agents
-
+def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(sandbox: Sandbox) -> None:
     context = Context(sandbox.env)
     assert "none is wired" in _other_agents(context).detail
     install_for("copilot", context.settings)
@@ -229,11 +203,10 @@ def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(
     assert "/hooks" in _other_agents(context).todo
 
 
-def test_the_command_names_the_host(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    assert run(sandbox, monkeypatch, "config", "hook-command", "PreInvocation", "--host", "antigravity", "--json") == 0
-    launcher, *words = json.loads(capsys.readouterr().out)
+def test_the_command_names_the_host(sandbox: Sandbox, command: Command) -> None:
+    launcher, *words = command.json("config", "hook-command", "PreInvocation", "--host", "antigravity")
     assert launcher == launcher_in(sandbox.state_root)
     assert os.access(launcher, os.X_OK), "what is wired by hand is there"
     assert words == ["PreInvocation", "--host", "antigravity"]
-    assert run(sandbox, monkeypatch, "config", "hook-command", "SessionStart", "--host", "antigravity") == 2
-    assert "PreInvocation" in capsys.readouterr().err
+    told = command("config", "hook-command", "SessionStart", "--host", "antigravity", code=2)
+    assert "PreInvocation" in told.err

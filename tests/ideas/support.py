@@ -1,7 +1,5 @@
 """Ideas as sessions bring them up, and the user's folder around the vault."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

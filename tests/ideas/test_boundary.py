@@ -1,7 +1,5 @@
 """Only one module writes outside `MemoryVault/`: checked in the code, and by the files after whole flows."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path
@@ -157,10 +155,9 @@ def modes_of(node: ast.Call) -> list[ast.expr]:
 
 def may_be_writing(mode: ast.expr) -> bool:
     """A computed mode may be anything."""
-    return is_writing_mode(mode.value) if isinstance(mode, ast.Constant) else True
-
-
-def is_writing_mode(value: object) -> bool:
+    if not isinstance(mode, ast.Constant):
+        return True
+    value = mode.value
     return isinstance(value, str) and bool(set(value) & set("wax+")) and set(value) <= set("rwaxbt+")
 
 

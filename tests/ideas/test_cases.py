@@ -4,8 +4,6 @@ Rows that do not hold are listed in `DEPARTURES` with a reason, as in ADR 0016. 
 fails.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,10 +1,6 @@
 """`memory idea`, `memory promote` and the list of old ideas, as people, programs and a real worker use them."""
 
-from __future__ import annotations
-
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +10,7 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -107,13 +104,11 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
     terminal = Terminal(sandbox, ["review"])
     # The first review with an idea asks for the network, once; no answer is no.
     terminal.expect("[y/N]")
-    terminal.write("\n")
-    terminal.expect("4 ideas that nobody came back to")
+    terminal.write("\n", "4 ideas that nobody came back to")
     for key, said in (("k", "kept: "), ("a", "archived: "), ("x", "press one of"), ("d", "deleted: ")):
         terminal.press(key)
         terminal.expect(said)
-    terminal.press("\r")
-    terminal.expect("this review: 1 kept, 1 archived, 1 deleted, 1 skipped; left: 1 question about ideas\r\n")
+    terminal.press("\r", "this review: 1 kept, 1 archived, 1 deleted, 1 skipped; left: 1 question about ideas\r\n")
     assert terminal.close() == 0
     assert (sandbox.vault / INCUBATOR / "_archive/b").is_dir()
     assert (sandbox.vault / INCUBATOR / "_archive/_trash/c").is_dir()
@@ -133,8 +128,7 @@ def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> No
     terminal.expect("3 ideas that nobody came back to")
     assert (sandbox.vault / INCUBATOR / "a").is_dir()
     for key in "aaa":
-        terminal.press(key)
-        terminal.expect("archived: ")
+        terminal.press(key, "archived: ")
     assert terminal.close() == 0
     assert {folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()} == {"a", "b", "c"}
 
@@ -145,9 +139,9 @@ def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sa
     sandbox.memory("jobs", "schedule", "run", "incubator-gc")
     with sandbox.process("service", "worker"):
         path = sandbox.vault / LIST
-        wait_for(path.exists, 6 * APPLY_SECONDS)
+        wait_until(path.exists, "it is asked")
         path.write_text(path.read_text("utf-8").replace("- [ ] Archive", "- [x] Archive", 1), "utf-8")
-        wait_for(lambda: "[x]" not in path.read_text("utf-8"), APPLY_SECONDS * patience())
+        wait_until(lambda: "[x]" not in path.read_text("utf-8"), "it is done", APPLY_SECONDS * patience())
         assert [folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()] == ["one"]
         assert "/two/_index" in path.read_text("utf-8")
 
@@ -184,10 +178,3 @@ def test_a_session_with_an_idea_goes_through_the_worker(tmp_path: Path, mode: st
     sandbox.memory("undo", "--yes", "--session", str(json.loads(lines.splitlines()[0])["sessionId"]))
     assert (home / "Ideas.md").read_bytes() == b"# Mine\r\n\r\nno end"
     assert [folder.name for folder in (sandbox.vault / INCUBATOR).iterdir() if any(folder.iterdir())] == ["one"]
-
-
-def wait_for(ready: Callable[[], bool], seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < until
-        time.sleep(0.1)

@@ -1,7 +1,5 @@
 """A folder of an idea that the user renamed in Obsidian works like any other."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,12 +1,11 @@
 """Forgotten ideas are listed for the user, and nothing is deleted without an answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -50,6 +49,12 @@ from memoryvault.runtime.settings import load_settings
 job = SimpleNamespace(check_owned=lambda: None, still_owned=lambda: True)
 rotate_handler(load_settings(os.environ), job)
 """
+
+
+@pytest.fixture
+def one(bed: Bed) -> Path:
+    """The note of an idea that nobody came back to for long."""
+    return old_idea(bed, "one", 400)
 
 
 def stale(bed: Bed) -> list[str]:
@@ -96,28 +101,25 @@ def test_the_clock_of_an_old_sessions_idea_starts_when_it_was_captured(bed: Bed,
     assert stale(bed) == (["one"] if asked else [])
 
 
-def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
-    path = old_idea(bed, "one", 400)
+def test_an_edit_in_obsidian_is_coming_back(bed: Bed, one: Path) -> None:
     assert stale(bed) == ["one"]
-    path.write_text(path.read_text() + "\nA new thought.\n")
+    one.write_text(one.read_text() + "\nA new thought.\n")
     assert stale(bed) == []
     assert not (bed.vault / IDEAS_LIST).exists(), "nothing is left to ask"
 
 
-def test_text_written_by_research_does_not_count_as_activity(bed: Bed) -> None:
+def test_text_written_by_research_does_not_count_as_activity(bed: Bed, one: Path) -> None:
     """Looked at once, then researched: the file is new, the user's text is not."""
-    path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]
-    header, _, body = path.read_text().removeprefix("---\n").partition("---\n")
+    header, _, body = one.read_text().removeprefix("---\n").partition("---\n")
     body = with_receipt(body, receipt_text("local", {}, [], []))
-    path.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}")
+    one.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}")
     assert stale(bed) == ["one"]
-    path.write_text(path.read_text().replace("Something about", "Something more about"))
+    one.write_text(one.read_text().replace("Something about", "Something more about"))
     assert stale(bed) == []
 
 
-def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed, one: Path) -> None:
     old_idea(bed, "two", 400)
     note = bed.root / "Diary" / "today.md"
     note.parent.mkdir()
@@ -128,23 +130,20 @@ def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed) -> None:
     assert sorted(stale(bed)) == ["one", "two"], "it was linked a year ago and never since"
 
 
-def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed: Bed, one: Path) -> None:
     (bed.root / "Ideas.md").write_text(
         f"# Ideas\n\n## 2025-01-01: One\nx\nSee deep research: [[MemoryVault/{INCUBATOR}/one/_index.md]]\n"
     )
     assert stale(bed) == ["one"]
 
 
-def test_link_written_by_research_does_not_count_as_activity(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_link_written_by_research_does_not_count_as_activity(bed: Bed, one: Path) -> None:
     other = old_idea(bed, "two", 0).parent
     (other / "related-memoryvault.md").write_text(f"- [[{INCUBATOR}/one/_index]]\n")
     assert stale(bed) == ["one"]
 
 
-def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed, one: Path) -> None:
     line = {"at": datetime.now(UTC).isoformat(), "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
     receipts = Path(bed.settings.state.receipts)
     receipts.write_text(json.dumps(line) + "\n")
@@ -154,17 +153,15 @@ def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None
 
 
 @pytest.mark.parametrize("caller", [PURPOSE, "review"])
-def test_a_recall_of_the_programs_own_is_nobodys_coming_back(bed: Bed, caller: str) -> None:
-    old_idea(bed, "one", 400)
+def test_a_recall_of_the_programs_own_is_nobodys_coming_back(bed: Bed, one: Path, caller: str) -> None:
     line = {"at": datetime.now(UTC).isoformat(), "caller": caller, "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
     Path(bed.settings.state.receipts).write_text(json.dumps(line) + "\n")
     assert stale(bed) == ["one"]
 
 
 @pytest.mark.slow
-def test_special_files_among_the_notes_block_nothing(bed: Bed) -> None:
+def test_special_files_among_the_notes_block_nothing(bed: Bed, one: Path) -> None:
     """A pipe without a writer, and a device without an end."""
-    old_idea(bed, "one", 400)
     os.mkfifo(bed.root / "pipe.md")
     (bed.root / "endless.md").symlink_to("/dev/zero")
     code = "import os\nfrom memoryvault.services.ideas.incubator import stale_ideas\n"
@@ -178,17 +175,16 @@ def test_special_files_among_the_notes_block_nothing(bed: Bed) -> None:
     assert done.stdout == "['one']\n", done.stderr
 
 
-def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed) -> None:
-    path = old_idea(bed, "one", 400)
+def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed, one: Path) -> None:
     assert stale(bed) == ["one"]
     tick(bed, "one", "Keep")
     (done,) = bed.reviewer.apply_notes()
     assert isinstance(done, DecisionOutcome)
     assert done.verdict == "kept"
-    assert f"kept: {bed.store.today().isoformat()}" in path.read_text()
+    assert f"kept: {bed.store.today().isoformat()}" in one.read_text()
     assert not (bed.vault / IDEAS_LIST).exists()
     long_ago = time.time() - 400 * 86_400
-    os.utime(path, (long_ago, long_ago))
+    os.utime(one, (long_ago, long_ago))
     for name in ("state.db", "queue.db"):
         (Path(bed.settings.state.root) / name).unlink(missing_ok=True)
     assert stale(bed) == [], "asked for once, on any device"
@@ -219,35 +215,30 @@ def recalled(bed: Bed, tmp_path: Path) -> list[str]:
     """What a recall of incubating ideas finds after the index is updated."""
     with IndexStore(tmp_path / "index.db") as index:
         reconcile(index, bed.vault, bed.store.walk)
-    engine = RecallEngine(tmp_path / "index.db", bed.vault, None)
-    try:
+    with closing(RecallEngine(tmp_path / "index.db", bed.vault, None)) as engine:
         query = RecallQuery("Something about one", k=5, statuses=frozenset({"active", "incubating"}))
         return [hit.path for hit in engine.recall(query).hits]
-    finally:
-        engine.close()
 
 
-def test_delete_removes_the_index_rows_and_can_be_undone_for_thirty_days(bed: Bed, tmp_path: Path) -> None:
-    path = old_idea(bed, "one", 400)
-    text = path.read_text()
+def test_delete_removes_the_index_rows_and_can_be_undone_for_thirty_days(bed: Bed, one: Path, tmp_path: Path) -> None:
+    text = one.read_text()
     assert recalled(bed, tmp_path) == [f"{INCUBATOR}/one/_index.md"]
     stale(bed)
     bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t")
-    assert not path.parent.exists()
+    assert not one.parent.exists()
     assert recalled(bed, tmp_path) == []
     with IndexStore(tmp_path / "index.db") as index:
         assert not [row for row in index.files() if "/one/" in row]
     assert purge_trash(bed.store) == 0
     assert restore(bed.journal, "one").verdict == "restored"
-    assert "Something about one." in path.read_text()
-    assert path.read_text().splitlines()[:3] == text.splitlines()[:3]
+    assert "Something about one." in one.read_text()
+    assert one.read_text().splitlines()[:3] == text.splitlines()[:3]
     assert sorted(bed.files()) == [f"{INCUBATOR}/one/_index.md"], "the note that kept it from coming back is gone"
     assert recalled(bed, tmp_path) == [f"{INCUBATOR}/one/_index.md"]
 
 
 @pytest.mark.parametrize(("days", "purged"), [(29, 0), (30, 1)])
-def test_after_thirty_days_the_trash_is_emptied(bed: Bed, days: int, purged: int) -> None:
-    old_idea(bed, "one", 400)
+def test_after_thirty_days_the_trash_is_emptied(bed: Bed, one: Path, days: int, purged: int) -> None:
     done = put_away(bed.journal, "one", Answer.DELETE, run="t", actor="idea")
     today = bed.store.today()
     bed.edit(done.path, f"deleted: {today.isoformat()}", f"deleted: {(today - timedelta(days=days)).isoformat()}")
@@ -258,9 +249,8 @@ def test_after_thirty_days_the_trash_is_emptied(bed: Bed, days: int, purged: int
             restore(bed.journal, "one")
 
 
-def test_idea_dragged_into_the_trash_stays_for_thirty_days(bed: Bed) -> None:
+def test_idea_dragged_into_the_trash_stays_for_thirty_days(bed: Bed, one: Path) -> None:
     """Its files are old; when it was put there is not known."""
-    old_idea(bed, "one", 400)
     trashed = bed.vault / IDEA_TRASH / "one"
     trashed.parent.mkdir(parents=True)
     (bed.vault / INCUBATOR / "one").rename(trashed)
@@ -295,8 +285,7 @@ def test_deleted_idea_is_not_proposed_again(bed: Bed) -> None:
     assert bed.reviewer.waiting() == [], "its question went with it"
 
 
-def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
-    path = old_idea(bed, "one", 400)
+def test_the_last_answer_can_be_taken_back(bed: Bed, one: Path) -> None:
     old_idea(bed, "two", 300)
     stale(bed)
     before = bed.files()
@@ -304,16 +293,15 @@ def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
     assert boxes(bed) == ["two"]
     bed.reviewer.undo_last()
     assert bed.files() == before
-    assert path.exists()
+    assert one.exists()
 
 
 LIST = "# Mine\n\n## 2026-01-02: One\nSaid.\nSee deep research: [[MemoryVault/{}/_index.md]]\n\n## My own\n"
 
 
 @pytest.mark.parametrize("answer", [Answer.ARCHIVE, Answer.DELETE])
-def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: Answer) -> None:
+def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, one: Path, answer: Answer) -> None:
     """Obsidian makes an empty idea of a link that leads nowhere. Whatever is done, nothing else changes in the list."""
-    old_idea(bed, "one", 400)
     ideas_path = bed.root / "Ideas.md"
     ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
     stale(bed)
@@ -334,17 +322,15 @@ def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: 
 
 
 @pytest.mark.parametrize(("answer", "verdict"), [(Answer.ARCHIVE, "archived"), (Answer.DELETE, "deleted")])
-def test_asking_for_an_idea_that_was_put_away_tells_how_to_restore_it(bed: Bed, answer: Answer, verdict: str) -> None:
-    old_idea(bed, "one", 400)
+def test_asking_for_what_is_put_away_tells_how_to_restore_it(bed: Bed, one: Path, answer: Answer, verdict: str) -> None:
     put_away(bed.journal, "one", answer, run="t", actor="idea")
     told = f"the idea one was {verdict} on {bed.store.today()}: `memory idea restore one` brings it back"
     with pytest.raises(EntryNotFound, match=told):
         find_idea(bed.store, "one")
 
 
-def test_later_of_two_ideas_with_one_name_gets_its_link_back(bed: Bed) -> None:
+def test_later_of_two_ideas_with_one_name_gets_its_link_back(bed: Bed, one: Path) -> None:
     """The line of an earlier one stays for ever, its name is free again once the trash is emptied."""
-    old_idea(bed, "one", 400)
     earlier = LIST.replace("See deep research: [[MemoryVault/{}/_index.md]]", deleted_line(date(2026, 1, 3), "one"))
     ideas_path = bed.root / "Ideas.md"
     ideas_path.write_text(earlier + LIST.format(f"{INCUBATOR}/one"))
@@ -353,8 +339,7 @@ def test_later_of_two_ideas_with_one_name_gets_its_link_back(bed: Bed) -> None:
     assert ideas_path.read_text() == earlier + LIST.format(f"{INCUBATOR}/one")
 
 
-def test_a_list_that_cannot_be_written_does_not_keep_an_answer_from_being_carried_out(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_a_list_that_cannot_be_written_does_not_keep_an_answer_from_being_carried_out(bed: Bed, one: Path) -> None:
     ideas_path = bed.root / "Ideas.md"
     ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
     ideas_path.chmod(0o444)
@@ -377,8 +362,7 @@ def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed)
     assert bed.reviewer.apply_notes() == []
 
 
-def test_one_word_in_the_properties_answers_for_all(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_one_word_in_the_properties_answers_for_all(bed: Bed, one: Path) -> None:
     old_idea(bed, "two", 400)
     stale(bed)
     tick(bed, "two", "Archive")
@@ -388,8 +372,7 @@ def test_one_word_in_the_properties_answers_for_all(bed: Bed) -> None:
     assert not (bed.vault / IDEAS_LIST).exists()
 
 
-def test_two_boxes_for_one_idea_are_no_answer(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_two_boxes_for_one_idea_are_no_answer(bed: Bed, one: Path) -> None:
     stale(bed)
     tick(bed, "one", "Keep")
     tick(bed, "one", "Delete")
@@ -399,17 +382,15 @@ def test_two_boxes_for_one_idea_are_no_answer(bed: Bed) -> None:
     assert find_idea(bed.store, "one").status == "incubating"
 
 
-def test_approve_is_no_answer_to_a_list(bed: Bed) -> None:
-    old_idea(bed, "one", 400)
+def test_approve_is_no_answer_to_a_list(bed: Bed, one: Path) -> None:
     stale(bed)
     with pytest.raises(EntryInvalid):
         bed.reviewer.decide(IDEAS_LIST, Approve(), run="t")
 
 
-def test_an_idea_that_is_gone_leaves_the_list(bed: Bed) -> None:
-    path = old_idea(bed, "one", 400)
+def test_an_idea_that_is_gone_leaves_the_list(bed: Bed, one: Path) -> None:
     stale(bed)
-    path.unlink()
+    one.unlink()
     assert bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t") == []
     assert not (bed.vault / IDEAS_LIST).exists()
 
@@ -443,8 +424,7 @@ def test_answers_are_read_from_a_line() -> None:
     ["journal-pending", "vault-before-rename", "vault-before-rename@2", "journal-applied", "journal-applied@2",
      "journal-recorded"],
 )  # fmt: skip
-def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, answer: str, point: str) -> None:
-    path = old_idea(bed, "one", 400)
+def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, one: Path, answer: str, point: str) -> None:
     old_idea(bed, "two", 300)
     stale(bed)
     before = bed.files()
@@ -454,21 +434,14 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, answer: str, poi
         assert bed.files() == before
         bed.reviewer.answer(IDEAS_LIST, {"one": Answer(answer)}, run="t")
     assert boxes(bed) == ["two"]
-    places = {
-        "keep": path.parent,
-        "archive": bed.vault / IDEA_ARCHIVE / "one",
-        "delete": bed.vault / IDEA_TRASH / "one",
-    }
+    places = {"keep": one.parent, "archive": bed.vault / IDEA_ARCHIVE / "one", "delete": bed.vault / IDEA_TRASH / "one"}
     assert [name for name, folder in places.items() if folder.exists()] == [answer]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
 @pytest.mark.parametrize("linked", [IDEA_ARCHIVE, INCUBATOR])
-def test_a_folder_that_became_a_link_out_of_the_vault_after_the_crash_holds_up_no_later_answer(
-    bed: Bed, point: str, linked: str
-) -> None:
-    old_idea(bed, "one", 400)
+def test_a_folder_that_became_a_link_holds_up_no_answer(bed: Bed, one: Path, point: str, linked: str) -> None:
     bed.remember(RULE)
     stale(bed)
     assert bed.run_python(ANSWER.format(answer="archive"), point) == -9

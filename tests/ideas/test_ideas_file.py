@@ -1,7 +1,5 @@
 """Ideas.md belongs to the user: a section is added as a whole, and all other bytes stay."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 
@@ -98,9 +96,7 @@ _BLOCKS = st.sampled_from(
 @given(st.lists(_BLOCKS | st.dates(date(2026, 5, 1), date(2026, 5, 20)).map(
     lambda day: section_text(day, "Ours", "s.", "v/" + day.isoformat())), max_size=12), st.dates(
     date(2026, 5, 1), date(2026, 5, 20)))  # fmt: skip
-def test_a_section_stands_before_a_heading_or_at_the_end_whatever_the_user_has_made_of_the_list(
-    blocks: list[str], day: date
-) -> None:
+def test_a_section_stands_before_a_heading_or_at_the_end_of_any_list(blocks: list[str], day: date) -> None:
     text = "".join(["# Ideas\n", *blocks])
     section = section_text(day, "New", "n.", LINK)
     before, found, after = with_section(text, section, day).partition(section)

@@ -1,7 +1,5 @@
 """The folder of an idea is renamed or deleted in Obsidian while its question waits."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Promotion is one act: the folder, the note, Ideas.md, and the index, which needs no new vectors."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -34,17 +32,11 @@ settings = load_settings(os.environ)
 promote(settings, Journal(settings.state, vault_store(settings)), "retry-page")
 """
 ACT = ("vault-before-rename", "vault-before-rename@2", "vault-before-rename@3")
-KILL_POINTS = [
-    "journal-pending",
-    *ACT,
-    "journal-applied",
-    "journal-applied@2",
-    "journal-applied@3",
-    "journal-recorded",
-]
+KILL_POINTS = ["journal-pending", *ACT, "journal-applied", "journal-applied@2", "journal-applied@3", "journal-recorded"]
 
 
-def seeded(bed: Bed) -> Path:
+@pytest.fixture
+def folder(bed: Bed) -> Path:
     """An idea with research, an attachment, and a section in Ideas.md among the user's own words."""
     (bed.root / "Ideas.md").write_text("# Mine\n\nFirst words.\n")
     write_down(bed, "Retry page")
@@ -66,8 +58,7 @@ def do_promote(bed: Bed, name: str | None = None) -> Promotion:
     return promote(bed.settings, bed.journal, "retry-page", name=name)
 
 
-def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed) -> None:
-    folder = seeded(bed)
+def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed, folder: Path) -> None:
     before = ideas_file(bed)
     done = do_promote(bed)
     assert done == Promotion("retry-page", "personal-projects/retry-page/_index.md", "written")
@@ -88,8 +79,7 @@ def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed) -> N
 
 
 @pytest.mark.parametrize("name", [None, "payments"])
-def test_asking_for_a_promoted_idea_tells_when_and_where_it_went(bed: Bed, name: str | None) -> None:
-    seeded(bed)
+def test_asking_for_a_promoted_idea_tells_when_and_where_it_went(bed: Bed, folder: Path, name: str | None) -> None:
     day, project = bed.store.today(), name or "retry-page"
     do_promote(bed, name)
     told = f"the idea retry-page was promoted on {day}: it is the project personal-projects/{project} now"
@@ -114,8 +104,7 @@ def test_a_project_of_that_name_is_no_promoted_idea(bed: Bed) -> None:
         find_idea(bed.store, "retry-page")
 
 
-def test_without_a_list_or_a_section_it_is_promoted_all_the_same(bed: Bed) -> None:
-    seeded(bed)
+def test_without_a_list_or_a_section_it_is_promoted_all_the_same(bed: Bed, folder: Path) -> None:
     (bed.root / "Ideas.md").write_text("# Mine\n")
     assert do_promote(bed).annotation == "no_section"
     assert ideas_file(bed) == "# Mine\n"
@@ -132,8 +121,7 @@ def test_a_list_that_cannot_be_written_does_not_keep_it_from_being_promoted(bed:
     assert not bed.journal.is_interrupted
 
 
-def test_no_list_is_made_for_it(bed: Bed) -> None:
-    seeded(bed)
+def test_no_list_is_made_for_it(bed: Bed, folder: Path) -> None:
     (bed.root / "Ideas.md").unlink()
     assert do_promote(bed).annotation == "no_ideas_file"
     assert outside(bed) == {}
@@ -146,8 +134,7 @@ def test_a_question_that_waits_for_it_goes_with_it(bed: Bed) -> None:
     assert bed.reviewer.waiting() == []
 
 
-def test_a_project_that_is_there_is_never_mixed_with_it(bed: Bed) -> None:
-    seeded(bed)
+def test_a_project_that_is_there_is_never_mixed_with_it(bed: Bed, folder: Path) -> None:
     bed.note("personal-projects/retry-page/convention/x.md", "x", kind="convention")
     before, list_before = bed.files(), ideas_file(bed)
     with pytest.raises(EntryExists, match="--as"):
@@ -167,8 +154,7 @@ def test_said_again_a_promoted_idea_gets_evidence_where_it_is(bed: Bed) -> None:
     assert bed.store.read(done.path).occurrences == 2
 
 
-def test_the_index_has_the_new_paths_and_needs_no_new_vector(bed: Bed, tmp_path: Path) -> None:
-    seeded(bed)
+def test_the_index_has_the_new_paths_and_needs_no_new_vector(bed: Bed, folder: Path, tmp_path: Path) -> None:
     with IndexStore(tmp_path / "index.db") as index:
         if not index.has_vectors:
             pytest.skip("this SQLite loads no sqlite-vec")
@@ -203,8 +189,7 @@ def test_only_what_a_killed_writer_left_is_removed_beside_the_list(bed: Bed) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", KILL_POINTS)
-def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
-    folder = seeded(bed)
+def test_killed_at_any_step_it_is_before_or_after(bed: Bed, folder: Path, point: str) -> None:
     before, list_before = bed.files(), ideas_file(bed)
     assert bed.run_python(PROMOTE, point) == -9
     bed.journal.recover()
@@ -225,8 +210,7 @@ def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed) -> None:
-    folder = seeded(bed)
+def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed, folder: Path) -> None:
     assert bed.run_python(PROMOTE, "journal-applied") == -9
     with (bed.root / "Ideas.md").open("a") as file:
         file.write("Typed after the crash.\n")
@@ -240,8 +224,7 @@ def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-applied@3", "journal-recorded"])
-def test_edit_after_the_list_says_promoted_rolls_nothing_back(bed: Bed, point: str) -> None:
-    folder = seeded(bed)
+def test_edit_after_the_list_says_promoted_rolls_nothing_back(bed: Bed, folder: Path, point: str) -> None:
     assert bed.run_python(PROMOTE, point) == -9
     with (bed.root / "Ideas.md").open("a") as file:
         file.write("Typed after the crash.\n")
@@ -257,11 +240,8 @@ def test_edit_after_the_list_says_promoted_rolls_nothing_back(bed: Bed, point: s
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False], ids=["noted", "told by the text"])
 @pytest.mark.parametrize("point", ["journal-applied", "journal-applied@2"])
-def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_done(
-    bed: Bed, point: str, known: bool
-) -> None:
+def test_an_editor_saving_after_a_crash_breaks_nothing(bed: Bed, folder: Path, point: str, known: bool) -> None:
     """Obsidian had it open: the old folder is there again, with that one file."""
-    folder = seeded(bed)
     assert bed.run_python(PROMOTE, point) == -9
     if not known:
         (Path(bed.settings.state.root) / "journal" / "pending.steps").unlink()
@@ -274,9 +254,8 @@ def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_
     assert (folder / "_index.md").read_text() == "saved once more"
 
 
-def test_on_a_full_disk_nothing_is_changed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_nothing_is_changed(bed: Bed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder moves, which needs no room; its note cannot be written, and the folder moves back."""
-    folder = seeded(bed)
     before, list_before = bed.files(), ideas_file(bed)
 
     def full(*_: object, **__: object) -> Path:
@@ -292,11 +271,8 @@ def test_on_a_full_disk_nothing_is_changed(bed: Bed, monkeypatch: pytest.MonkeyP
     assert not folder.exists()
 
 
-def test_a_disk_that_fills_up_midway_is_not_said_to_have_changed_nothing(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_full_disk_breaks_off_is_ended_later(bed: Bed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was written cannot be written back without room: it is ended later."""
-    seeded(bed)
     writes, write = [], VaultStore._write_temporary
 
     def filling_up(store: VaultStore, *arguments: Any, **options: Any) -> Path:
@@ -331,8 +307,7 @@ def test_taken_back_with_a_list_that_was_typed_in_both_are_as_before_but_for_wha
     assert ideas_file(bed) == section + "Typed after the crash.\n"
 
 
-def test_the_folder_that_cannot_move_changes_nothing(bed: Bed) -> None:
-    folder = seeded(bed)
+def test_the_folder_that_cannot_move_changes_nothing(bed: Bed, folder: Path) -> None:
     (bed.vault / "personal-projects").write_text("a file in the way")
     before = ideas_file(bed)
     with pytest.raises(PathRefused):

@@ -1,17 +1,19 @@
 """A failure is recognised again."""
 
-from __future__ import annotations
-
 import io
-import json
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.runtime.errors import UsageError
+from memoryvault.services.agent_proposals import AgentProposals
+from memoryvault.services.conflicts import find_copy, settle_copy
 from memoryvault.services.incidents import add, find
 from memoryvault.services.indexing import reconcile_now
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.failure import read_failure
 
 from ..review.support import Bed
@@ -134,17 +136,94 @@ def test_a_hostile_report_costs_no_time(line: str) -> None:
     assert time.process_time() - begun < 2
 
 
-def test_the_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    bed.enter(monkeypatch)
+def test_the_command(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(PYTHON))
-    assert main(["vault", "incident", "find"]) == 1
-    assert main(["vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0
-    reconcile_now(bed.settings)
-    capsys.readouterr()
-    assert main(["vault", "incident", "find", "--body", ELSEWHERE, "--json"]) == 0
-    assert [(one["exact"], one["resolution"]) for one in json.loads(capsys.readouterr().out)] == [
-        (True, "One file each.")
-    ]
-    assert main(["vault", "incident", "find", "--body", "OperationalError: the database is locked, sqlite3"]) == 0
-    assert "like it" in capsys.readouterr().out
-    assert main(["vault", "incident", "add", "--body", " "]) == 2
+    memory("vault", "incident", "find", code=1)
+    memory("vault", "incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each.")
+    reconcile_now(ask.settings)
+    (one,) = memory.json("vault", "incident", "find", "--body", ELSEWHERE)
+    assert (one["exact"], one["resolution"]) == (True, "One file each.")
+    other = "OperationalError: the database is locked, sqlite3"
+    assert "like it" in memory("vault", "incident", "find", "--body", other).out
+    memory("vault", "incident", "add", "--body", " ", code=2)
+
+
+# No way of writing a failure-incident leaves a secret or a person's name in it
+
+
+REPORT = (
+    "deploy refused for alex.herrero@acme.test in /home/alexherrero/shop\n"
+    "postgres://app:hunter22@db.internal/shop <private>CANARY <private>x</private> CANARY</private>\n"
+    "TypeError: cannot read x"
+)
+MUST_NOT_STAND = ("alex", "hunter22", "CANARY")
+NOTE = "personal-private/failure-incident/deploy.md"
+
+
+class Terminal(io.StringIO):
+    """Standard input that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def saved(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["save", "failure-incident", "deploy", "--title", REPORT.splitlines()[0], "--body", REPORT]) == 0
+
+
+def noted(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        add(bed.store, REPORT, resolution=f"asked alex.herrero@acme.test\n{REPORT}")
+
+
+def evolved(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["save", "failure-incident", "deploy", "--body", "It failed."]) == 0
+    reason = "told by alex.herrero@acme.test"
+    assert main(["evolve", NOTE, "--reason", reason, "--body", REPORT]) == 0
+
+
+def proposed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    AgentProposals(bed.settings, bed.store, bed.journal).propose("failure-incident", REPORT.splitlines()[0], REPORT)
+
+
+def edited_in_review(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposed(bed, monkeypatch)
+    keys = iter("eq")
+    monkeypatch.setattr("memoryvault.cli.editor.Drafts.edit", lambda _self, _path, _text: REPORT)
+    monkeypatch.setattr("memoryvault.cli.review.read_key", lambda _question: next(keys))
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert main(["review"]) == 0
+
+
+def merged(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "---\nkind: failure-incident\nstatus: active\n---\n\n# Deploy\n\n"
+    copy = NOTE.replace(".md", ".sync-conflict-20260101-101010-ABCDEFG.md")
+    for name in (NOTE, copy):
+        (bed.vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (bed.vault / name).write_text(f"{head}{name}\n", "utf-8")
+    settle_copy(bed.journal, find_copy(bed.store, copy), "merged", run="t", text=head + REPORT)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        saved,
+        noted,
+        proposed,
+        merged,
+        pytest.param(evolved, marks=pytest.mark.slow),
+        pytest.param(edited_in_review, marks=pytest.mark.slow),
+    ],
+)
+def test_no_way_of_writing_an_incident_goes_around_the_full_scrub(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, way: Callable[[Bed, pytest.MonkeyPatch], None]
+) -> None:
+    bed.enter(monkeypatch)
+    way(bed, monkeypatch)
+    texts = [text for text in bed.files().values() if "failure-incident" in text]
+    assert texts
+    everything = b"".join(path.read_bytes() for path in Path(bed.root).rglob("*") if path.is_file())
+    for word in MUST_NOT_STAND:
+        assert word not in "".join(texts)
+        assert word.encode() not in everything
+    assert "cannot read x" in "".join(texts)

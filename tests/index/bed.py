@@ -1,7 +1,5 @@
 """A vault, its index and its recall service in a temporary folder."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Fixtures of the index tests."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator

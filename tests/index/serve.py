@@ -1,7 +1,5 @@
 """The recall service as tests start it: `python -m memoryvault.tests.index.serve VAULT STATE [options]`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

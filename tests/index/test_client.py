@@ -1,7 +1,5 @@
 """Starting the recall service on demand."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys
@@ -155,9 +153,7 @@ def test_a_client_finds_its_service_again_after_a_restart(bed: Bed, listening: C
         assert client.ping()["pid"] == second.pid
 
 
-def test_a_connection_that_was_dropped_for_its_silence_is_opened_again(
-    bed: Bed, listening: Callable[..., ServiceProcess]
-) -> None:
+def test_a_connection_dropped_for_silence_is_opened_again(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:
     running = listening("--connection-seconds", "0.2")
     with running.client() as client:
         client.ping()

@@ -1,7 +1,5 @@
 """The drain: batches, failures, and doing it twice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The recall engine over real files and a real index: scope, filters, checks, fallbacks."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace
@@ -208,9 +206,7 @@ clauses = st.sampled_from(
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.lists(clauses, min_size=1, max_size=3),
-    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
-    st.booleans(),
+    st.lists(clauses, min_size=1, max_size=3), st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), st.booleans()
 )
 def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
     many: Bed, parts: list[str], words: list[str], dense: bool
@@ -218,7 +214,8 @@ def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
     """240 notes, more than either arm's limit: a filter applied after the search would lose some."""
     expression, text = " AND ".join(parts), " ".join(words)
     tree = parse_filter(expression, TODAY)
-    admitted = [path for path in many.walk() if Scope(filter=tree).admits(row_of(entry_of(many, path)))]
+    rows = {path: row_of(parse_entry(path, (many.vault / path).read_bytes())) for path in many.walk()}
+    admitted = [path for path, row in rows.items() if Scope(filter=tree).admits(row)]
     others = frozenset(set(many.walk()) - set(admitted))
     filtered = many.recall(text, dense=dense, filter=expression, k=20, apply_threshold=False)
     # The subset, asked without a filter: everything else is excluded by its path.
@@ -230,10 +227,6 @@ def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
     if dense:
         # Meaning ranks everything: asked of the nearest 60 of all, the scope would leave too few.
         assert len(filtered.hits) == min(len(admitted), 20)
-
-
-def entry_of(bed: Bed, path: str) -> Any:
-    return parse_entry(path, (bed.vault / path).read_bytes())
 
 
 def test_a_rare_tag_is_found_behind_hundreds_of_nearer_notes(many: Bed) -> None:

@@ -1,7 +1,5 @@
 """`memory config eval`: what it reads, and that the order of documents says nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Filter expressions: the grammar, its SQL, and the same decision in Python."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from typing import Any
@@ -161,9 +159,7 @@ leaves = st.one_of(
 trees: st.SearchStrategy[Filter] = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.builds(Not, inner),
-        st.builds(And, st.tuples(inner, inner)),
-        st.builds(Or, st.tuples(inner, inner)),
+        st.builds(Not, inner), st.builds(And, st.tuples(inner, inner)), st.builds(Or, st.tuples(inner, inner))
     ),
     max_leaves=6,
 )

@@ -1,7 +1,5 @@
 """index.db damaged in hundreds of ways: recall goes on, and the worker's first walk makes the index again."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A question in another language is compared by its subject, not by its language."""
 
-from __future__ import annotations
-
 import json
 
 import numpy

@@ -1,7 +1,5 @@
 """Word vectors (index/late_interaction.py) on vectors made by hand."""
 
-from __future__ import annotations
-
 import numpy
 import pytest
 from hypothesis import given

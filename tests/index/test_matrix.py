@@ -1,7 +1,5 @@
 """The index's vectors in memory (index/matrix.py): the same answers as sqlite-vec gives from the file."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Downloading a model from a hub on loopback: consent is the caller's, everything after it is here."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

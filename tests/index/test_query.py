@@ -1,7 +1,6 @@
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 import pytest
@@ -117,25 +116,19 @@ def test_the_edit_distance_counts_swaps_once_and_gives_up_past_its_limit(left: s
 @given(st.text(max_size=300))
 def test_any_text_makes_an_expression_that_fts5_accepts(text: str) -> None:
     query = refine(analyse(text), Terms({"limit": 1}))
-    connection = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE VIRTUAL TABLE t USING fts5(title, tags, body, tokenize='porter unicode61')")
         if query.fts_match is not None:
             connection.execute("SELECT * FROM t WHERE t MATCH ?", (query.fts_match,)).fetchall()
-    finally:
-        connection.close()
 
 
 @given(st.lists(st.sampled_from(["running", "Größe", "deploys", "caresses", "E0502", "naïve", "日本"]), min_size=1))
 def test_stems_are_those_of_the_index(words: list[str]) -> None:
-    connection = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
         connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)")
         connection.execute("INSERT INTO t VALUES (?)", (" ".join(words),))
         indexed = {row[0] for row in connection.execute("SELECT term FROM v")}
-    finally:
-        connection.close()
     assert set(stems(" ".join(words))) == indexed
 
 

@@ -1,7 +1,5 @@
 """By which states of the packaged model another's words are known."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy

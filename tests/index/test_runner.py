@@ -1,7 +1,5 @@
 """The owner of the model: nobody waits for an answer that will not come."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

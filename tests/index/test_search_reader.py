@@ -1,7 +1,5 @@
 """Order and count of passages, and the terms that readers of a large index share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -67,9 +65,7 @@ def test_only_what_could_come_with_a_prompt_is_counted_for_the_gate(bed: Bed) ->
         assert reader.count_rivals("mine", skills=False, folders={"", "_archive"}) == 3
 
 
-def test_readers_of_one_file_share_the_terms_that_one_of_them_has_read(
-    indexed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_of_one_file_share_the_terms_that_one_has_read(indexed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "CACHE_FROM_CHUNKS", 10)
     shared = TermCache()
     first, second = (closing(SearchReader(indexed.index_db, term_cache=shared)) for _ in range(2))

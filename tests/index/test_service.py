@@ -1,7 +1,5 @@
 """The recall service as a real process, with real signals and real sockets."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -25,6 +23,7 @@ from memoryvault.runtime.priority import BACKGROUND_NICENESS
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -48,9 +47,7 @@ def connect(bed: Bed) -> socket.socket:
     return connection
 
 
-def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(
-    vault_of_two: Bed, listening: Start
-) -> None:
+def test_it_answers_a_prompt_asked_sideways_with_a_block_for_the_model(vault_of_two: Bed, listening: Start) -> None:
     with listening().client() as client:
         answer = client.recall(
             "which yarn", k=1, session="s-1", cwd="/", render=True, budget_ms=5000, token_budget=2000
@@ -158,9 +155,7 @@ def test_a_text_at_which_the_service_fails_does_not_hold_up_the_others(bed: Bed,
 
 
 @pytest.mark.hurried
-def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
-    vault_of_two: Bed, listening: Start
-) -> None:
+def test_a_budget_that_the_model_cannot_keep_gets_keywords_in_time(vault_of_two: Bed, listening: Start) -> None:
     with listening("--text-seconds", str(1.5 * patience())).client() as client:
         start = time.monotonic()
         answer = client.recall("pnpm please", budget_ms=200 * patience())
@@ -348,16 +343,11 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
         assert client.recall("pnpm")["paths"]
 
 
-def test_a_stopped_service_is_replaced_by_one_that_is_started_and_leaves_when_it_goes_on(
-    vault_of_two: Bed, service: Start, listening: Start
-) -> None:
+def test_a_stopped_service_is_replaced_and_leaves_then(vault_of_two: Bed, service: Start, listening: Start) -> None:
     first = listening()
     os.kill(first.pid, signal.SIGSTOP)
     second, third = (service("--hangs-seconds", "1") for _ in range(2))
-    until = time.monotonic() + 60
-    while second.process.poll() is third.process.poll() is None:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: not (second.process.poll() is third.process.poll() is None), "one of them has left")
     replaced_it, came_late = (second, third) if second.process.poll() is None else (third, second)
     assert came_late.wait() == "already running\n"
     replaced_it.wait_until_listening()
@@ -378,9 +368,7 @@ def test_a_service_that_answers_is_not_replaced(vault_of_two: Bed, service: Star
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.hurried
-def test_a_signal_ends_it_cleanly_after_the_answer_in_progress(
-    vault_of_two: Bed, listening: Start, number: signal.Signals
-) -> None:
+def test_a_signal_ends_it_cleanly_after_its_answer(vault_of_two: Bed, listening: Start, number: signal.Signals) -> None:
     running = listening("--text-seconds", str(0.5 * patience()))
     answers: list[list[str]] = []
 
@@ -432,10 +420,7 @@ def test_the_user_at_the_other_end_is_known() -> None:
 @pytest.mark.slow
 def test_another_user_is_turned_away(vault_of_two: Bed, service: Start) -> None:
     running = service("--foreign")
-    until = time.monotonic() + 30
-    while not os.path.exists(vault_of_two.state.recall_socket):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: os.path.exists(vault_of_two.state.recall_socket), "it listens")
     with pytest.raises(ServiceUnavailable, match=r"reset|hung up|closed"), running.client() as client:
         client.ping()
 

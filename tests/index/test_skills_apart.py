@@ -1,7 +1,5 @@
 """A prompt's notes and skills are looked for apart: a new vault has a few notes beside dozens of skills."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import closing
@@ -75,9 +73,7 @@ def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(
     assert [hit.entry_rowid for hit in apart[3:]] == skills
 
 
-def test_the_hook_weighs_a_note_by_what_could_come_beside_it_and_by_what_it_says_of_itself(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hook_weighs_a_note_by_what_is_beside_it_and_in_it(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     bed.write("personal-private/preferences/pnpm.md", "Use pnpm for it.", kind="preferences", confidence="HIGH")
     bed.write("theirs/fact/pnpm.md", "They use pnpm.", kind="fact", project="theirs")
     for number in range(30):

@@ -1,7 +1,5 @@
 """A vault whose disk does not answer: what the index holds is shown, in time, and it is said."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

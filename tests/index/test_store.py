@@ -1,7 +1,5 @@
 """index.db: schema, store, and what happens when the file is missing, locked, damaged or too new."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sqlite3
@@ -65,9 +63,7 @@ def test_an_index_of_an_older_version_is_made_anew(bed: Bed) -> None:
     assert set_aside is not None
 
 
-def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improves_on_the_rest_once(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_version_leaves_what_a_newer_one_made(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a plugin and an installed command of another version do, which use one index in turn."""
 
     def walk_as(derivation: int) -> tuple[int, int]:
@@ -263,9 +259,7 @@ def test_stats_count_what_is_there(bed: Bed) -> None:
     assert (stats.entries, stats.embedded, stats.pending, stats.models) == (3, 2, 1, ("fake",))
 
 
-def test_an_extension_that_is_installed_while_a_worker_runs_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_extension_installed_while_a_worker_runs_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec("sqlite_vec")
     database._vector_extension.cache_clear()
     connection = apsw.Connection(":memory:")

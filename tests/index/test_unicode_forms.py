@@ -1,7 +1,5 @@
 """A note and a question meet in whatever Unicode form each was written: half-width, full-width, decomposed."""
 
-from __future__ import annotations
-
 from unicodedata import normalize
 
 import pytest

@@ -1,7 +1,5 @@
 """What was said and nobody has decided on: it comes with a prompt that it answers, marked, if the user said it."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -49,13 +47,7 @@ def test_it_comes_once_to_a_session_and_never_when_time_is_short(said: Bed) -> N
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"source": "agent"},
-        {"source": ""},
-        {"tags": "[not-confirmed]"},
-        {"status": "dismissed"},
-        {"project": "other"},
-    ],
+    [{"source": "agent"}, {"source": ""}, {"tags": "[not-confirmed]"}, {"status": "dismissed"}, {"project": "other"}],
 )
 def test_what_the_user_did_not_say_here_or_dismissed_stays_out(said: Bed, fields: dict[str, str]) -> None:
     common = {"status": "pending", "project": "shop", "source": SOURCE}

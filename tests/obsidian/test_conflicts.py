@@ -1,7 +1,5 @@
 """Copies of a sync conflict: never indexed, offered for merge, and every choice can be undone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -10,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound
 from memoryvault.runtime.layout import is_conflict_copy, original_name
@@ -21,6 +18,7 @@ from memoryvault.services.stores import vault_store
 from memoryvault.services.tombstones import EMPTY, evidence_of, text_with
 from memoryvault.services.tombstones import NOTE as TAKEN_BACK
 from memoryvault.tasks.jobs.dashboard import refresh_dashboard
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import Bed
@@ -65,19 +63,15 @@ def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
     assert original_name(twice) == "a.sync-conflict-20260101-101010-ABCDEFG.md"
 
 
-def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edited(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bed.enter(monkeypatch)
+def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edited(ask: Bed, memory: Command) -> None:
     header = "kind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n"
-    path = bed.vault / FOLDER / "tabs.md"
+    path = ask.vault / FOLDER / "tabs.md"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"---\n{header}---\n\nTabs.\n")
     before = path.read_bytes()
-    assert main(["review", "--list"]) == 0
-    assert f"git left both sides of a merge in {FOLDER}/tabs.md" in capsys.readouterr().err
-    assert main(["dismiss", f"{FOLDER}/tabs.md", "--yes"]) != 0
-    assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in capsys.readouterr().err
+    assert f"git left both sides of a merge in {FOLDER}/tabs.md" in memory("review", "--list").err
+    told = memory("dismiss", f"{FOLDER}/tabs.md", "--yes", code=1).err
+    assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in told
     assert path.read_bytes() == before
 
 
@@ -210,8 +204,7 @@ def test_marks_left_in_a_merged_text_are_refused_and_secrets_replaced(bed: Bed) 
 
 
 @pytest.mark.slow
-def test_programs_see_and_decide_them(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_programs_see_and_decide_them(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
     (item,) = sandbox.json("review", "--list")
     assert (item["kind"], item["path"], item["note"]) == ("sync-conflict", COPY, NOTE)
@@ -227,8 +220,7 @@ def test_programs_see_and_decide_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_a_person_merges_them_in_the_editor(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
     editor = sandbox.root / "editor.py"
     editor.write_text(
@@ -239,27 +231,21 @@ def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
     )
     terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
     terminal.expect("-Use tabs.")
-    terminal.press("x")
-    terminal.expect("press one of")
-    terminal.press("e")
-    terminal.expect("merged: ")
-    terminal.expect("this review: 1 merged; left: nothing\r\n")
+    terminal.press("x", "press one of")
+    terminal.press("e", "merged: ", "this review: 1 merged; left: nothing\r\n")
     assert terminal.close() == 0
     assert (sandbox.vault / NOTE).read_text("utf-8").endswith("Use tabs.\nUse spaces.\nIn Go.\n")
     assert not (sandbox.vault / COPY).exists()
 
 
 @pytest.mark.slow
-def test_undo_takes_no_older_choice_back_unasked(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_undo_takes_no_older_choice_back_unasked(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
     sandbox.memory("review", "--decide", f"{COPY}=theirs")
     conflict(sandbox.vault)
     terminal = Terminal(sandbox, ["review"])
-    terminal.press("u")
-    terminal.expect("[n]o")
-    terminal.write("\r")
-    terminal.expect("nothing was taken back")
+    terminal.press("u", "[n]o")
+    terminal.write("\r", "nothing was taken back")
     terminal.press("m")
     assert terminal.close() == 0
     assert (sandbox.vault / NOTE).read_text("utf-8") == MINE

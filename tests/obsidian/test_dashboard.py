@@ -1,10 +1,9 @@
 """The dashboard note: generated from the files, deterministic, with the user's text around it kept."""
 
-from __future__ import annotations
-
 import re
 import socket
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -139,9 +138,7 @@ def test_what_the_user_writes_around_it_stays(bed: Bed) -> None:
     assert not refresh_dashboard(bed.store)
 
 
-def test_what_the_user_wrote_below_stays_when_the_closing_line_is_gone(
-    bed: Bed, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_the_user_wrote_below_stays_without_a_closing_line(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
     bed.remember(RULE)
     refresh_dashboard(bed.store)
     file = bed.vault / DASHBOARD
@@ -168,17 +165,13 @@ def test_nothing_of_it_is_recalled(bed: Bed) -> None:
     note(bed, "personal-private/_review/zebra.md", "Zebra crossings are painted", kind="fix", status="pending")
     refresh_dashboard(bed.store)
     reconcile_now(bed.settings)
-    engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
-    try:
+    with closing(RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)) as engine:
         assert engine.recall(RecallQuery("how are zebra crossings painted", all_projects=True)).hits == ()
-    finally:
-        engine.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dashboard", "incubator-gc", "discovery"])
-def test_only_the_named_device_acts_on_the_whole_vault(tmp_path: Path, kind: str) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_only_the_named_device_acts_on_the_whole_vault(sandbox: ForkedSandbox, kind: str) -> None:
     settings_note = sandbox.vault / SETTINGS_NOTE
     settings_note.parent.mkdir()
     settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")

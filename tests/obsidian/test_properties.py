@@ -1,7 +1,5 @@
 """Obsidian's property editor can show and change the frontmatter that we write."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 from typing import Any

@@ -1,7 +1,5 @@
 """What is sent to a model, and what of its answer is believed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

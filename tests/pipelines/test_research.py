@@ -1,7 +1,5 @@
 """What is asked, followed and kept in research."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -41,13 +39,7 @@ def test_a_query_is_a_few_words_of_the_title_and_what_recurs() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "[REDACTED-EMAIL]",
-        "https://intranet.example/wiki/apollo",
-        "host42 db_password v1.2.3",
-        "shop-backend",
-    ],
+    "text", ["[REDACTED-EMAIL]", "https://intranet.example/wiki/apollo", "host42 db_password v1.2.3", "shop-backend"]
 )
 def test_private_words_and_names_of_machines_are_not_in_a_query(text: str) -> None:
     query = query_of("Watering robot", f"Look at {text}", private=["shop-backend"])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 import string
 from functools import partial
@@ -171,20 +169,12 @@ def test_a_number_of_a_card_or_account_is_redacted_under_either_policy(text: str
 @pytest.mark.parametrize(
     "text",
     [
-        "mail bob@acme.test",
-        "in /home/bob/shop/a.py",
-        "call +49 30 1234567",
-        "~/.claude/projects/-Users-bob-shop",
-        "https://x.test/?to=bob%40acme.test",
-        "call (030) 1234567",
-        "06 12 34 56 78",
-        "phone 5555550123",
-        "/mnt/c/Users/bob/shop",
-        '"\\/home\\/bob\\/shop"',
-        "?path=%2Fhome%2Fbob%2Fshop",
+        "mail bob@acme.test", "in /home/bob/shop/a.py", "call +49 30 1234567", "~/.claude/projects/-Users-bob-shop",
+        "https://x.test/?to=bob%40acme.test", "call (030) 1234567", "06 12 34 56 78", "phone 5555550123",
+        "/mnt/c/Users/bob/shop", '"\\/home\\/bob\\/shop"', "?path=%2Fhome%2Fbob%2Fshop",
         "\\\\wsl$\\Ubuntu\\home\\bob\\shop",
     ],
-)
+)  # fmt: skip
 def test_personal_data_goes_only_under_the_full_policy(text: str) -> None:
     assert scrub(text, Policy.SECRETS) == text
     assert "[REDACTED-" in scrub(text, Policy.FULL)
@@ -220,14 +210,7 @@ def test_the_host_of_an_address_with_a_password_stays(address: str, left: str) -
     assert scrub(f"connect to {address}, please") == f"connect to {left}, please"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "phone: 2026-11-22 10:30",
-        "tel 12 34",
-        "192.168.100.200 and 20261122123344",
-    ],
-)
+@pytest.mark.parametrize("text", ["phone: 2026-11-22 10:30", "tel 12 34", "192.168.100.200 and 20261122123344"])
 def test_numbers_that_are_no_telephone_numbers_stay(text: str) -> None:
     assert scrub(text, Policy.FULL) == text
 
@@ -380,13 +363,7 @@ def test_secrets_are_found_without_the_list_of_issuers(monkeypatch: pytest.Monke
     assert score(load(shared_data("secrets/dev.jsonl.gz"))).recall >= 0.87
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "sk-learn-pipeline-notes-2026-05",
-        "fw_update_procedure_2026_notes",
-    ],
-)
+@pytest.mark.parametrize("name", ["sk-learn-pipeline-notes-2026-05", "fw_update_procedure_2026_notes"])
 def test_a_note_named_with_words_and_dates_is_no_token(name: str) -> None:
     assert findings(f"see [[notes/{name}]]") == ()
 
@@ -404,14 +381,7 @@ def test_the_value_of_an_unknown_key_is_judged_by_its_characters(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        'pelikan: "{}"',
-        "pelikan: {}",
-        "- heron: {} is the one",
-        "GULL={}",
-        "x.teal := `{}`",
-    ],
+    "given", ['pelikan: "{}"', "pelikan: {}", "- heron: {} is the one", "GULL={}", "x.teal := `{}`"]
 )
 @pytest.mark.parametrize("value", ["tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u", "gul_Zk3mP9xQ2vL8nR4tY7wB1cD6fH0j"])
 def test_a_value_after_the_name_of_a_service_is_judged_by_its_characters(given: str, value: str) -> None:

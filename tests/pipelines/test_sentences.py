@@ -1,7 +1,5 @@
 """Cutting a message into sentences."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

@@ -4,8 +4,6 @@ The labelled messages stand in `training/reader/examples/apart_judge.jsonl`. Wha
 it becomes an example there, and the figures here and in docs/benchmarks/reflection.md say whether it helped.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

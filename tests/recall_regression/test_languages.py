@@ -1,7 +1,5 @@
 """Prompts in other languages than English get what they are about, on the real model (docs/benchmarks, languages)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

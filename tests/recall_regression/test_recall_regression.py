@@ -4,8 +4,6 @@ Each question of `queries.json` names what must come back; what is only a goal (
 about nothing) is held to the figures that were reached.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

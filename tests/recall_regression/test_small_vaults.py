@@ -1,7 +1,5 @@
 """The first days: a few notes beside the skills of a machine, on the real model (docs/benchmarks.md, small vaults)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Run the queued research in a process that a test may kill: `python -m ... ACCESS`."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """An Obsidian vault with an idea in it, search engines on loopback, and a worker that researches it."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time

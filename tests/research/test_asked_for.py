@@ -1,7 +1,5 @@
 """Every idea is researched while the worker runs, however it was captured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast

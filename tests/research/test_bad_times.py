@@ -1,7 +1,5 @@
 """research.idea under failures: misbehaving servers, no network, kills, and concurrent edits of the note."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -54,9 +52,7 @@ MISBEHAVING = {
 
 @pytest.mark.parametrize("two", [("429", "500"), ("no JSON", "a list"), ("odd rows", "huge"), ("bomb", "to metadata"),
                                  ("charset", "reset")])  # fmt: skip
-def test_an_engine_that_misbehaves_costs_only_its_own_note(
-    online: ResearchBed, web: Site, two: tuple[str, str]
-) -> None:
+def test_an_engine_that_misbehaves_costs_its_note_only(online: ResearchBed, web: Site, two: tuple[str, str]) -> None:
     """Two of the three fail, each in its way; the third is still read, and nothing is retried."""
     web.replies |= {"/w/api.php": MISBEHAVING[two[0]], "/search/repositories": MISBEHAVING[two[1]]}
     online.idea()
@@ -87,10 +83,7 @@ def test_half_a_character_in_an_answer_costs_only_itself(online: ResearchBed, we
 
 @pytest.mark.parametrize(
     ("status", "headers"),
-    [
-        (429, {"Retry-After": "3600"}),
-        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_AN_HOUR}),
-    ],
+    [(429, {"Retry-After": "3600"}), (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_AN_HOUR})],
 )
 def test_an_engine_whose_limit_is_reached_is_asked_again_when_it_may_be(
     online: ResearchBed, web: Site, status: int, headers: dict[str, str]

@@ -1,8 +1,7 @@
 """research.idea as a job: what it writes, what it may spend, and what it never does."""
 
-from __future__ import annotations
-
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,8 +171,7 @@ def test_web_text_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Si
     assert "\nuntrusted: true\n" in note
     assert "Untrusted text from the web" in note
     reconcile_now(online.settings)
-    engine = RecallEngine(Path(online.settings.state.index_db), online.bed.vault, None)
-    try:
+    with closing(RecallEngine(Path(online.settings.state.index_db), online.bed.vault, None)) as engine:
         statuses = frozenset({"active", "incubating"})
         include = frozenset({"_idea-incubator"})
 
@@ -184,8 +182,6 @@ def test_web_text_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Si
         assert found("Zeppelin hydroponics") == set()
         assert found("greenhouse watering robot tomatoes") == {"_index.md"}
         assert "research-wikipedia.md" in found("Zeppelin hydroponics", "kind=idea-research")
-    finally:
-        engine.close()
 
 
 def test_only_links_that_the_user_typed_are_followed(online: ResearchBed, web: Site) -> None:

@@ -1,7 +1,5 @@
 """A vault with its state, candidates, and their results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

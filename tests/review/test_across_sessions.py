@@ -1,24 +1,31 @@
 """A statement of several sessions is one memory; a reversal is not kept beside its opposite."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from memoryvault.index.embedder import load_embedder
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import (
+    Relation,
     code_names,
     is_same,
     may_be_same,
+    relation,
     statement_of,
     wording_of,
     wording_of_saying,
 )
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.known_memories import VaultMemories
+from memoryvault.services.triaging import run_triage
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
+from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
@@ -367,3 +374,234 @@ def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> N
         bed.remember(said(RULE, "b", other))
     (entry,) = bed.entries()
     assert entry.occurrences == 2
+
+
+# An occurrence is identified by its words and its time, not by the id of its record
+
+
+def test_a_copy_in_a_fork_has_another_id_and_the_same_time(bed: Bed) -> None:
+    first = replace(GUESS, said_at="2026-03-01T10:00:00Z")
+    for n in range(4):
+        bed.remember(replace(first, session=f"s{n}", records=(f"r{n}",)))
+    (waiting,) = bed.entries()
+    assert (waiting.status, waiting.occurrences) == ("inbox", 1)
+    for n in range(4, 6):
+        bed.remember(replace(first, session=f"s{n}", records=(f"r{n}",), said_at=f"2026-03-0{n}T10:00:00Z"))
+    (waiting,) = bed.entries()
+    assert (waiting.status, waiting.occurrences) == ("pending", 3)
+
+
+def test_the_same_words_again_in_a_session_are_no_further_saying(bed: Bed) -> None:
+    for n in range(4):
+        bed.remember(replace(RULE, records=(f"r{n}",), said_at=f"2026-03-01T10:0{n}:00Z"))
+    (rule,) = bed.entries()
+    assert (rule.status, rule.occurrences) == ("active", 1)
+
+
+@pytest.mark.parametrize(
+    "mark", ["[2026-09-01T10:{0:02}:00Z] ", "Run {0}: ", "#{0}: ", "10:{0:02} ", "({0}/40) ", "[{0}] "]
+)
+def test_a_loop_that_numbers_its_line_says_it_once(bed: Bed, mark: str) -> None:
+    for n in range(10, 20):
+        line = f"{mark.format(n)}always check the deploy log and fix errors"
+        bed.remember(replace(GUESS, statement=line, excerpt=line, records=(f"r{n}",)))
+    (waiting,) = bed.entries()
+    assert (waiting.status, waiting.occurrences) == ("inbox", 1)
+
+
+def test_a_number_within_the_rule_is_a_part_of_it(bed: Bed) -> None:
+    for n in (2, 4):
+        bed.remember(replace(GUESS, statement=f"indent with {n} spaces in yaml", records=(f"r{n}",)))
+    assert len(bed.entries()) == 2
+
+
+def test_proposal_is_saved_once_the_host_confirms_that_it_was_typed(bed: Bed) -> None:
+    bed.remember(replace(RULE, confirmed=False))
+    (waiting,) = bed.entries()
+    assert waiting.status == "pending"
+    bed.remember(replace(RULE, records=("r2",)))
+    (rule,) = bed.entries()
+    assert rule.status == "active"
+
+
+@pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
+def test_no_review_mode_saves_an_unconfirmed_rule(tmp_path: Path, mode: str) -> None:
+    bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
+    bed.remember(replace(RULE, confirmed=False))
+    (entry,) = bed.entries()
+    assert entry.status in ("pending", "inbox")
+
+
+# Find known statements without comparing each note with each candidate
+
+
+def written(vault: Path, texts: list[str]) -> dict[str, str]:
+    """Notes with these statements; path -> statement."""
+    paths = {f"personal-private/preferences/note-{number}.md": text for number, text in enumerate(texts)}
+    for path, text in paths.items():
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(f"---\nkind: preferences\nstatus: active\n---\n\n# A note\n\n{text}\n", "utf-8")
+    return paths
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    return tmp_path / "MemoryVault"
+
+
+def memories_of(vault: Path) -> VaultMemories:
+    settings = load_settings({"HOME": str(vault.parent), "MEMORY_VAULT_PATH": str(vault)})
+    return VaultMemories(VaultStore(vault, vault.parent / "lock", lambda: date(2026, 7, 1)), settings)
+
+
+def test_written_and_removed_notes_are_known(vault: Path) -> None:
+    paths = written(vault, ["Always run the linter before a commit", "Name branches after the ticket"])
+    first, second = paths
+    memories = memories_of(vault)
+
+    def saying(statement: str) -> list[str]:
+        return [entry.path for entry in memories.saying(statement, "preferences")]
+
+    assert saying("run the linter before a commit, always!") == [first]
+    text = (
+        (vault / second)
+        .read_text("utf-8")
+        .replace("Name branches after the ticket", "Do run the linter before a commit")
+    )
+    (vault / second).write_text(text, "utf-8")
+    memories.learned(second, text)
+    assert sorted(saying("run the linter before a commit, always!")) == [first, second]
+    assert saying("name branches after the ticket") == []
+    (vault / first).unlink()
+    memories.learned(first, None)
+    assert saying("run the linter before a commit, always!") == [second]
+
+
+# A statement about "this" project in two projects is a rule for each of them, and for no other
+
+
+SQUASH = "In this repo, never squash commits."
+NOTE = "preferences/never-squash-commits.md"
+
+
+def of(project: str, session: str, statement: str = SQUASH, base: Candidate = RULE) -> Candidate:
+    return said(base, session, statement, scope="project", project=project)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (SQUASH, SQUASH),
+        ("We never mock the clock here.", "We never mock the clock here."),
+        ("Our app always answers in JSON.", "Our app always answers in JSON."),
+    ],
+)
+def test_each_of_two_projects_has_its_own_note(bed: Bed, first: str, second: str) -> None:
+    bed.remember(of("shop", "a", first))
+    bed.remember(of("blog", "b", second))
+    assert sorted(entry.project or "everywhere" for entry in bed.entries()) == ["blog", "shop"]
+
+
+def test_said_again_in_its_project_it_strengthens_the_note_of_that_one(bed: Bed) -> None:
+    bed.remember(of("shop", "a"), of("blog", "b"), of("blog", "c"))
+    assert bed.store.read(f"personal-projects/shop/{NOTE}").occurrences == 1
+    assert bed.store.read(f"personal-projects/blog/{NOTE}").occurrences == 2
+
+
+def test_said_for_everything_it_is_a_note_of_its_own(bed: Bed) -> None:
+    """The other one goes on saying "this repo", which a third project must not read of itself."""
+    bed.remember(of("shop", "a"))
+    bed.remember(said(RULE, "b", "Never squash commits."))
+    assert {entry.project for entry in bed.entries()} == {"shop", None}
+
+
+def test_rule_that_does_not_mention_its_project_becomes_general(bed: Bed) -> None:
+    bed.remember(of("shop", "a", "Never edit schema.json by hand."))
+    bed.remember(of("blog", "b", "Never edit schema.json by hand."))
+    (entry,) = bed.entries()
+    assert (entry.project, entry.occurrences) == (None, 2)
+
+
+def test_rejected_for_one_project_it_can_be_said_of_another(bed: Bed) -> None:
+    path = bed.note(f"personal-projects/shop/{NOTE}", SQUASH, kind="preferences", status="dismissed", project="shop")
+    bed.remember(of("shop", "a"))
+    assert [entry.path for entry in bed.entries()] == [path]
+    bed.remember(of("blog", "b"))
+    assert sorted(entry.project or "" for entry in bed.entries()) == ["blog", "shop"]
+
+
+def test_a_note_that_the_user_moved_to_another_project_is_not_written_again(bed: Bed) -> None:
+    bed.remember(of("shop", "a"))
+    there = bed.vault / "personal-projects" / "web" / NOTE
+    there.parent.mkdir(parents=True)
+    (bed.vault / "personal-projects" / "shop" / NOTE).rename(there)
+    bed.edit(f"personal-projects/web/{NOTE}", "project: shop", "project: web")
+    bed.remember(of("shop", "a"))
+    assert [entry.project for entry in bed.entries()] == ["web"]
+
+
+def test_triage_does_not_merge_them(bed: Bed) -> None:
+    for project in ("shop", "blog"):
+        fields = {"kind": "preferences", "status": "inbox", "project": project}
+        bed.note(f"personal-private/_inbox/{project}.md", SQUASH, **fields)
+    assert run_triage(bed.settings, bed.reviewer) == []
+
+
+# How two statements are related, on 120 pairs: half chose the thresholds, half were held out
+
+
+PAIRS = [line.split("\t") for line in (Path(__file__).parent / "data" / "statement_pairs.tsv").read_text().splitlines()]
+"""Label, two statements, the cosine of their vectors. Every second of each label was kept back."""
+
+
+def counted(held: bool, *, with_vectors: bool) -> Counter[tuple[str, str]]:
+    """(label, answer) of one half."""
+    found: Counter[tuple[str, str]] = Counter()
+    for label in Relation:
+        rows = [row for row in PAIRS if row[0] == label.name]
+        for _, one, other, cosine in rows[held::2]:
+            answer = relation(wording_of(one), wording_of(other), float(cosine) if with_vectors else None)
+            found[label.name, answer.name] += 1
+    return found
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_with_vectors_nothing_is_merged_wrongly_and_most_is_known(held: bool) -> None:
+    found = counted(held, with_vectors=True)
+    assert found["CONTRADICTS", "SAME"] == found["OTHER", "SAME"] == 0
+    assert found["SAME", "SAME"] >= 12
+    assert found["CONTRADICTS", "CONTRADICTS"] >= 18
+    assert found["OTHER", "CONTRADICTS"] <= 1
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_without_vectors_contradictions_are_asked_about_and_little_is_merged(held: bool) -> None:
+    found = counted(held, with_vectors=False)
+    assert found["CONTRADICTS", "SAME"] == found["OTHER", "SAME"] == 0
+    assert found["CONTRADICTS", "CONTRADICTS"] >= 17
+    assert found["OTHER", "CONTRADICTS"] <= 2
+
+
+@pytest.mark.parametrize(("_", "one", "other", "cosine"), PAIRS)
+def test_the_order_of_the_two_does_not_matter(_: str, one: str, other: str, cosine: str) -> None:
+    left, right = wording_of(one), wording_of(other)
+    for given in (float(cosine), None):
+        assert relation(left, right, given) is relation(right, left, given)
+
+
+@pytest.mark.parametrize(("_", "one", "other", "cosine"), PAIRS)
+def test_a_statement_is_the_same_as_itself(_: str, one: str, other: str, cosine: str) -> None:
+    assert relation(wording_of(one), wording_of(one), None) is Relation.SAME
+    assert relation(wording_of(other), wording_of(f"Please, {other.lower()}"), 1.0) is Relation.SAME
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    embedder = load_embedder("all-MiniLM-L6-v2", models_folder=tmp_path)
+    ones, others = (
+        numpy.stack([numpy.frombuffer(vector, "<f4") for vector in embedder.encode([row[at] for row in PAIRS])])
+        for at in (1, 2)
+    )
+    assert numpy.allclose((ones * others).sum(axis=1), [float(row[3]) for row in PAIRS], atol=0.01)

@@ -1,7 +1,5 @@
 """`memory review` and `memory vault inbox` for people and programs; decisions in notes with a real worker."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -12,6 +10,7 @@ import pytest
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -54,24 +53,15 @@ def test_one_key_each(sandbox: Sandbox) -> None:
         propose(sandbox, slug, f"Proposal number {number}")
     sandbox.memory("save", "preferences", "old-way", "--body", "Proposal number three is done the old way.")
     terminal = Terminal(sandbox, ["review"])
-    terminal.press("a")
-    terminal.expect("approved: ")
-    terminal.press("r")
-    terminal.expect("rejected: ")
-    terminal.press("u")
-    terminal.expect("took back: rejected: b-reject")
-    terminal.expect("Proposal number 1")
-    terminal.press("r")
-    terminal.expect("rejected: ")
-    terminal.press("x")
-    terminal.expect("press one of")
+    terminal.press("a", "approved: ")
+    terminal.press("r", "rejected: ")
+    terminal.press("u", "took back: rejected: b-reject", "Proposal number 1")
+    terminal.press("r", "rejected: ")
+    terminal.press("x", "press one of")
     terminal.press("s")
-    terminal.press("p")
-    terminal.expect("1  Proposal number")
-    terminal.expect("empty: none)")
+    terminal.press("p", "1  Proposal number", "empty: none)")
     listed = terminal.shown
-    terminal.write("old-way\r")
-    terminal.expect("superseded: ")
+    terminal.write("old-way\r", "superseded: ")
     terminal.expect("this review: 1 approved, 1 rejected, 1 superseded, 1 skipped; left: 1 proposal\r\n")
     assert terminal.close() == 0, listed
     assert place(sandbox, "a-approve").is_file()
@@ -87,15 +77,10 @@ def test_undo_steps_back_through_this_review_and_asks_before_it_reaches_another(
     for number, slug in enumerate(("a-skip", "b-reject")):
         propose(sandbox, slug, f"Proposal number {number}")
     terminal = Terminal(sandbox, ["review"])
-    terminal.press("\r")
-    terminal.expect("Proposal number 1")
-    terminal.press("u")
-    terminal.expect("Proposal number 0")
-    terminal.press("u")
-    terminal.expect("rejected: older")
-    terminal.expect("[n]o")
-    terminal.write("n")
-    terminal.expect("nothing was taken back")
+    terminal.press("\r", "Proposal number 1")
+    terminal.press("u", "Proposal number 0")
+    terminal.press("u", "rejected: older", "[n]o")
+    terminal.write("n", "nothing was taken back")
     assert not older.exists()
     terminal.expect("Proposal number 0")
     terminal.press("s")
@@ -106,11 +91,8 @@ def test_undo_steps_back_through_this_review_and_asks_before_it_reaches_another(
     terminal = Terminal(sandbox, ["review"])
     terminal.press("s")
     terminal.press("u")
-    terminal.press("u")
-    terminal.expect("rejected: b-reject")
-    terminal.expect("[n]o")
-    terminal.write("y")
-    terminal.expect("took back: rejected: b-reject")
+    terminal.press("u", "rejected: b-reject", "[n]o")
+    terminal.write("y", "took back: rejected: b-reject")
     terminal.press("q")
     assert terminal.close() == 0
     assert (sandbox.vault / "personal-private/_review/b-reject.md").is_file()
@@ -125,12 +107,10 @@ def test_leaving_the_review_shows_what_was_decided_and_what_is_left(sandbox: San
     terminal.press("a")
     terminal.press("r")
     terminal.press("u")
-    terminal.press(leave)
-    terminal.expect("this review: 1 approved; left: 2 proposals\r\n")
+    terminal.press(leave, "this review: 1 approved; left: 2 proposals\r\n")
     assert terminal.close() == 0
     terminal = Terminal(sandbox, ["review", "--inbox"])
-    terminal.press(leave)
-    terminal.expect("this review: nothing decided; left: 1 in the inbox\r\n")
+    terminal.press(leave, "this review: nothing decided; left: 1 in the inbox\r\n")
     assert terminal.close() == 0
 
 
@@ -144,10 +124,7 @@ def test_edit_opens_the_editor_and_approves_what_comes_out_of_it(sandbox: Sandbo
         "utf-8",
     )
     terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
-    terminal.press("e")
-    terminal.expect("secrets in the text were replaced")
-    terminal.expect("approved: ")
-    terminal.expect("this review: 1 edited; left: nothing\r\n")
+    terminal.press("e", "secrets in the text were replaced", "approved: ", "this review: 1 edited; left: nothing\r\n")
     assert terminal.close() == 0
     text = place(sandbox, "tabs").read_text("utf-8")
     assert "Use tabs in Go" in text
@@ -159,8 +136,7 @@ def test_an_editor_that_changes_nothing_or_fails_decides_nothing(sandbox: Sandbo
     before = path.read_text("utf-8")
     for editor in ("true", "false"):
         terminal = Terminal(sandbox, ["review"], EDITOR=editor)
-        terminal.press("e")
-        terminal.expect("nothing was changed")
+        terminal.press("e", "nothing was changed")
         terminal.press("q")
         assert terminal.close() == 0
     assert path.read_text("utf-8") == before
@@ -173,11 +149,8 @@ def test_an_editor_that_cannot_be_started_is_named_and_the_same_is_asked_again(s
     propose(sandbox, "wraps", "Wrap at 100")
     terminal = Terminal(sandbox, ["review"], EDITOR=editor)
     terminal.expect("[1/2]")
-    terminal.press("e")
-    terminal.expect(f"the editor {editor} can't be started: set EDITOR")
-    terminal.expect("[1/2]")
-    terminal.press("s")
-    terminal.expect("[2/2]")
+    terminal.press("e", f"the editor {editor} can't be started: set EDITOR", "[1/2]")
+    terminal.press("s", "[2/2]")
     terminal.press("q")
     assert terminal.close() == 0
 
@@ -187,11 +160,8 @@ def test_a_note_that_changes_while_it_is_shown_is_shown_again(sandbox: Sandbox) 
     terminal = Terminal(sandbox, ["review"])
     terminal.expect("[q]uit")
     path.write_text(path.read_text("utf-8").replace("Use tabs.", "Use spaces."), "utf-8")
-    terminal.write("a")
-    terminal.expect("was changed since you saw it")
-    terminal.expect("Use spaces.")
-    terminal.press("a")
-    terminal.expect("approved: ")
+    terminal.write("a", "was changed since you saw it", "Use spaces.")
+    terminal.press("a", "approved: ")
     assert terminal.close() == 0
     assert "Use spaces." in place(sandbox, "tabs").read_text("utf-8")
 
@@ -240,22 +210,12 @@ def test_programs_decide_by_flag(sandbox: Sandbox) -> None:
         (("--decide", "tabs=supersede nothing-there"), 1),
     ],
 )
-def test_a_decision_that_can_not_be_carried_out_is_told(
-    sandbox: Sandbox, arguments: tuple[str, ...], code: int
-) -> None:
+def test_a_decision_that_cannot_be_carried_out_is_told(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
     path = propose(sandbox, "tabs", "Use tabs")
     done = sandbox.run("review", *arguments)
     assert done.returncode == code
     assert len(done.stderr.strip().splitlines()) == 1
     assert path.is_file()
-
-
-def wait_for(path: Path, seconds: float = APPLY_SECONDS) -> float:
-    started = time.monotonic()
-    while not path.is_file():
-        assert time.monotonic() - started < seconds * patience(), f"{path} did not appear"
-        time.sleep(0.05)
-    return time.monotonic() - started
 
 
 @pytest.mark.hurried
@@ -264,9 +224,9 @@ def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) 
     before = propose(sandbox, "made-before", "Decided while no worker ran")
     before.write_text(before.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
     with sandbox.process("service", "worker"):
-        wait_for(place(sandbox, "made-before"), 20)
+        wait_until(place(sandbox, "made-before").is_file, "it is there", 20 * patience())
         path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-        wait_for(place(sandbox, "tabs"))
+        wait_until(place(sandbox, "tabs").is_file, "it is there", APPLY_SECONDS * patience())
     assert not path.exists()
 
 
@@ -293,3 +253,120 @@ def test_the_inbox_on_a_terminal_asks_for_each_step(sandbox: Sandbox) -> None:
     (kept,) = json.loads(sandbox.memory("vault", "inbox", "list", "--json"))
     assert kept["occurrences"] == 2
     assert "status: rejected" in (sandbox.vault / "personal-private/_archive/old.md").read_text("utf-8")
+
+
+# Text that a person writes in the editor during a review is never lost
+
+
+TEXT = "Use tabs in Go, and nowhere else."
+
+
+def review(sandbox: Sandbox, code: str) -> Terminal:
+    """With an editor that runs this; `p` is the file, a Path, and `first` whether it was not opened before."""
+    editor = sandbox.root / "editor.py"
+    opened = sandbox.root / "opened"
+    editor.write_text(
+        f"import sys; from pathlib import Path; p = Path(sys.argv[1]); mark = Path({str(opened)!r})\n"
+        f"first = not mark.exists(); mark.touch()\n{code}\n",
+        "utf-8",
+    )
+    folder = sandbox.root / "drafts"
+    folder.mkdir()
+    return Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}", TMPDIR=str(folder))
+
+
+def drafts(sandbox: Sandbox) -> list[str]:
+    return [path.read_bytes().decode("latin-1") for path in (sandbox.root / "drafts").rglob("*.md")]
+
+
+def test_a_note_that_changed_meanwhile_takes_the_same_text_at_the_second_try(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    terminal = review(
+        sandbox,
+        f"if first:\n    p.write_text({TEXT!r}); n = Path({str(path)!r}); n.write_text(n.read_text() + '> again')",
+    )
+    terminal.press("e", "look at it again", "what you wrote is kept: [e] opens it again", "> again")
+    terminal.press("e", "approved: ")
+    assert terminal.close() == 0
+    assert TEXT in place(sandbox, "tabs").read_text("utf-8")
+    assert list((sandbox.root / "drafts").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("p.write_bytes('grün'.encode('latin-1'))", "the editor left a text that is no UTF-8"),
+        ("p.write_text('gr\\xfcn', 'latin-1'); sys.exit(1)", "nothing was changed"),
+    ],
+)
+def test_a_text_that_was_not_used_stays_on_disk_and_its_place_is_told(sandbox: Sandbox, code: str, said: str) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    before = path.read_text("utf-8")
+    terminal = review(sandbox, code)
+    terminal.press("e")
+    terminal.expect(said)
+    terminal.press("q", "what you wrote for personal-private/_review/tabs.md was not used; it is in ")
+    assert terminal.close() == 0
+    assert path.read_text("utf-8") == before
+    assert drafts(sandbox) == ["grün"]
+    assert [folder.stat().st_mode & 0o777 for folder in (sandbox.root / "drafts").iterdir()] == [0o700]
+
+
+def test_a_kept_text_survives_an_editor_that_is_left_without_saving(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    terminal = review(
+        sandbox,
+        f"if not first: sys.exit(1)\n"
+        f"p.write_text({TEXT!r}); n = Path({str(path)!r}); n.write_text(n.read_text() + '> again')",
+    )
+    terminal.press("e", "what you wrote is kept: [e] opens it again", "> again")
+    terminal.press("e", "nothing was changed", "what you wrote is kept: [e] opens it again")
+    terminal.press("q", "what you wrote for personal-private/_review/tabs.md was not used; it is in ")
+    assert terminal.close() == 0
+    assert drafts(sandbox) == [TEXT]
+
+
+def test_an_editor_that_removes_the_file_changes_nothing(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    before = path.read_text("utf-8")
+    terminal = review(sandbox, "p.unlink()")
+    terminal.press("e", "nothing was changed")
+    terminal.press("q")
+    assert terminal.close() == 0
+    assert path.read_text("utf-8") == before
+    assert list((sandbox.root / "drafts").iterdir()) == []
+
+
+def test_a_merge_with_a_mark_left_in_it_is_gone_on_with(sandbox: Sandbox) -> None:
+    note = place(sandbox, "tabs")
+    note.parent.mkdir(parents=True)
+    note.write_text("Use tabs.\nIn Go.\n", "utf-8")
+    copy = note.with_name("tabs (conflicted copy).md")
+    copy.write_bytes("Use spaces.\nIn Köln.\n".encode("latin-1"))
+    terminal = review(
+        sandbox,
+        "t = p.read_bytes()\n"
+        "marks = (b'<<<<<<<', b'=======', b'>>>>>>>')\n"
+        "drop = marks[1:2] if first else marks\n"
+        "p.write_bytes(b''.join(l for l in t.splitlines(True) if not l.startswith(drop)) + b'Worked on.\\n' * first)",
+    )
+    terminal.press("e", "the text is not merged yet", "[e] opens it again")
+    terminal.press("e", "merged: ")
+    assert terminal.close() == 0
+    assert note.read_bytes().decode("latin-1").splitlines() == [
+        *("Use tabs.", "In Go.", "Use spaces.", "In Köln.", "", "Worked on.")
+    ]
+    assert not copy.exists()
+
+
+def test_a_merge_that_was_not_used_stays_on_disk_where_one_of_the_two_texts_is_taken_instead(sandbox: Sandbox) -> None:
+    note = place(sandbox, "tabs")
+    note.parent.mkdir(parents=True)
+    note.write_text("Use tabs.\n", "utf-8")
+    note.with_name("tabs (conflicted copy).md").write_text("Use spaces.\n", "utf-8")
+    terminal = review(sandbox, "p.write_text('<<<<<<< worked on\\n' + p.read_text())")
+    terminal.press("e", "the text is not merged yet")
+    terminal.press("m", "kept: ", "was not used; it is in ")
+    assert terminal.close() == 0
+    (draft,) = drafts(sandbox)
+    assert draft.startswith("<<<<<<< worked on")

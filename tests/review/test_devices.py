@@ -1,7 +1,5 @@
 """Two devices share a vault: only the one named in the settings note carries out decisions in notes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import socket
 from contextlib import suppress
@@ -53,8 +51,7 @@ def test_the_named_one_acts(tmp_path: Path, named: str, hostname: str, acts: boo
 
 
 @pytest.mark.slow
-def test_a_decision_in_a_note_waits_for_the_named_device(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_a_decision_in_a_note_waits_for_the_named_device(sandbox: ForkedSandbox) -> None:
     sandbox.vault.mkdir(parents=True, exist_ok=True)
     note = sandbox.vault / "personal-private" / "_review" / "use-pnpm.md"
     note.parent.mkdir(parents=True)

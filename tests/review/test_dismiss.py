@@ -1,22 +1,34 @@
 """Dismiss an entry by its name, with the effect of `status: dismissed` in the note, and undo it."""
 
-from __future__ import annotations
-
+import logging
+import os
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.incubation import SURFACE_KIND
-from memoryvault.pipelines.review import Supersede
+from memoryvault.pipelines.learned import APPROVED_SHIFT, LEAST_DECISIONS, learned_shift, shifted
+from memoryvault.pipelines.review import Approve, Reject, Supersede
+from memoryvault.pipelines.routing import Action, route
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.runtime.layout import WATCHLIST
 from memoryvault.services.agent_proposals import AgentProposals
+from memoryvault.services.decision_property import SETTLED_SECONDS
 from memoryvault.services.dismissing import dismiss
 from memoryvault.services.entry_names import find_entry, resolve_entry
+from memoryvault.services.indexing import APPLY_KEY
+from memoryvault.services.known_memories import VaultMemories
 from memoryvault.services.marking import Marked
+from memoryvault.services.semantic_similarity import SemanticSimilarity
+from memoryvault.tasks.jobs.written_decisions import apply_handler
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.automemory import TOPIC_KIND
+from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
 
@@ -201,3 +213,121 @@ def test_superseding_is_undone_by_the_earlier_name(ask: Bed, name: str) -> None:
     assert TABS not in ask.files()
     assert main(["review", "--undo", name]) == 0
     assert ask.files() == before
+
+
+# The worker carries out decisions in notes, and states problems with a decision in the note
+
+
+def worker_looks(bed: Bed) -> float | None:
+    """Seconds from now until it looks again by itself; None if it does not."""
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+        taken = ledger.take(lambda: "test", 30.0)
+        assert taken is not None
+        Executor(ledger, {"review.apply": partial(apply_handler, bed.settings)}, 30.0).run(taken)
+        assert ledger.get(job).state == "done"
+        again = ledger.list_jobs(["queued"], kind="review.apply")
+        return again[0].run_at - ledger.now() if again else None
+
+
+def test_a_note_that_nobody_touches_again_is_told_after_a_minute(bed: Bed, caplog: pytest.LogCaptureFixture) -> None:
+    proposal = bed.note("personal-private/_review/x.md", "Lists read well.", kind="preferences", status="pending")
+    caplog.set_level(logging.WARNING)
+    bed.decide_in_note(proposal, "aprove")
+    wait = worker_looks(bed)
+    assert wait is not None
+    assert 0 < wait <= SETTLED_SECONDS
+    assert not caplog.records, "it may be half typed"
+    os.utime(bed.vault / proposal, (0, 0))
+    assert worker_looks(bed) is None
+    assert "decision_error: " in bed.files()[proposal]
+    (told,) = caplog.messages
+    assert told == f"{proposal}: its decision could not be carried out; it says why itself"
+    worker_looks(bed)
+    assert len(caplog.records) == 1, "once is enough"
+
+
+def test_unwritable_note_is_not_described_as_told(
+    bed: Bed, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = bed.note("personal-private/_review/x.md", "Lists read well.", kind="preferences", status="pending")
+    bed.decide_in_note(proposal, "rejct")
+    os.utime(bed.vault / proposal, (0, 0))
+
+    def edited(*_: object, **__: object) -> None:
+        raise EditConflict(f"{proposal} was changed since it was read")
+
+    monkeypatch.setattr(VaultStore, "update", edited)
+    caplog.set_level(logging.WARNING)
+    worker_looks(bed)
+    (told,) = caplog.messages
+    assert (
+        told == f"{proposal}: its decision could not be carried out; `memory review` says why when it is decided there"
+    )
+
+
+# The user's decisions on proposals affect later ones
+
+
+FIRST = "No, put the release notes into the wiki"
+OTHER_WORDS = "Release notes belong on our wiki pages"
+
+
+class Meaning(SemanticSimilarity):
+    """All texts are as near in meaning as it says."""
+
+    def __init__(self, bed: Bed, cosine: float | None) -> None:
+        super().__init__(bed.settings)
+        self._cosine_of_all = cosine
+
+    def cosines(self, text: str, others: Sequence[str]) -> list[float | None]:
+        return [self._cosine_of_all] * len(others)
+
+
+def memories(bed: Bed, cosine: float | None) -> VaultMemories:
+    return VaultMemories(bed.store, bed.settings, Meaning(bed, cosine))
+
+
+def decide(bed: Bed, decision: Approve | Reject) -> None:
+    bed.remember(replace(said(CHOICE, "a", FIRST), excerpt=FIRST))
+    bed.reviewer.decide(bed.only("pending").path, decision, run="review-1")
+
+
+@pytest.mark.parametrize(("cosine", "action"), [(0.85, Action.NOTHING), (0.5, Action.WRITE), (None, Action.WRITE)])
+def test_statement_similar_to_a_rejected_one_is_not_proposed(bed: Bed, cosine: float | None, action: Action) -> None:
+    decide(bed, Reject())
+    assert route(said(CHOICE, "b", OTHER_WORDS), memories(bed, cosine)).action is action
+
+
+def test_a_standing_rule_in_the_users_own_words_is_heard_though_something_near_it_was_rejected(bed: Bed) -> None:
+    decide(bed, Reject())
+    statement = "Always put the release notes into the wiki and into docs/notes.md"
+    assert route(said(CHOICE, "b", statement), memories(bed, 0.85)).action is Action.NOTHING
+    assert route(said(RULE, "b", statement), memories(bed, 0.85)).action is Action.WRITE
+
+
+def test_contradiction_of_a_rejected_statement_is_not_taken_for_it(bed: Bed) -> None:
+    decide(bed, Reject())
+    opposite = said(CHOICE, "b", "Don't put the release notes into the wiki")
+    assert route(opposite, memories(bed, 0.95)).action is Action.WRITE
+
+
+def test_statement_similar_to_an_approved_one_is_more_probable(bed: Bed) -> None:
+    candidate = said(CHOICE, "b", OTHER_WORDS)
+    assert memories(bed, 0.7).shift(candidate) == 0
+    decide(bed, Approve())
+    assert memories(bed, 0.7).shift(candidate) == APPROVED_SHIFT
+    assert memories(bed, None).shift(candidate) == 0
+
+
+def test_after_thirty_decisions_the_share_of_approvals_counts() -> None:
+    assert learned_shift(0, LEAST_DECISIONS - 1, None) == 0
+    assert learned_shift(0, LEAST_DECISIONS, None) < 0 < learned_shift(LEAST_DECISIONS, 0, None)
+    assert learned_shift(15, 15, None) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("probability", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_a_probability_stays_one(probability: float) -> None:
+    less, same, more = (shifted(probability, shift) for shift in (-2.0, 0.0, 2.0))
+    assert 0 <= less <= same <= more <= 1
+    assert same == pytest.approx(probability)

@@ -1,7 +1,5 @@
 """Evolving is one act: after a kill at any step, the next run restores one of the two whole states."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -51,6 +49,7 @@ KILL_POINTS = [
 ]
 
 
+@pytest.fixture
 def old_note(bed: Bed) -> str:
     return bed.note(OLD, "We deploy on Tuesdays.", kind="preferences", group="personal-private", tags=["release"])
 
@@ -71,8 +70,7 @@ def test_a_prompt_gets_nothing_of_the_old_wording_not_even_its_name(bed: Bed, ki
         assert "ridays" not in given
 
 
-def test_the_new_entry_stands_in_the_place_of_the_old_one(bed: Bed) -> None:
-    old_note(bed)
+def test_the_new_entry_stands_in_the_place_of_the_old_one(bed: Bed, old_note: str) -> None:
     bed.edit(OLD, "tags: [release]", "tags: [release] # mine\nmood: good")
     bed.edit(OLD, "created: ", "created: 2020-01-01 #")
     new, archive = do_evolve(bed)
@@ -88,8 +86,7 @@ def test_the_new_entry_stands_in_the_place_of_the_old_one(bed: Bed) -> None:
     assert then.body == "We deploy on Tuesdays."
 
 
-def test_evolved_twice_on_one_day_both_are_kept(bed: Bed) -> None:
-    old_note(bed)
+def test_evolved_twice_on_one_day_both_are_kept(bed: Bed, old_note: str) -> None:
     _, first = do_evolve(bed)
     _, second = do_evolve(bed, "We deploy never.")
     assert second == first.replace(".md", "-2.md").replace("-2.md", ".md", 1)
@@ -152,8 +149,7 @@ def test_an_idea_that_waits_goes_to_the_incubator(bed: Bed) -> None:
     assert (now.status, now.slug) == ("incubating", "offline-maps")
 
 
-def test_waiting_replacement_needs_a_decision_and_takes_no_occupied_place(bed: Bed) -> None:
-    old_note(bed)
+def test_waiting_replacement_needs_a_decision_and_takes_no_occupied_place(bed: Bed, old_note: str) -> None:
     waits = "personal-private/_review/deploy-day.md"
     bed.note(waits, "x", kind="preferences", group="personal-private", status="pending", supersedes=OLD)
     asks = bed.note("personal-private/_review/surface-x.md", "May it?", kind=SURFACE_KIND, status="pending", idea="x")
@@ -168,8 +164,7 @@ def test_waiting_replacement_needs_a_decision_and_takes_no_occupied_place(bed: B
         evolve(bed.store, bed.journal, waits, text, text)
 
 
-def test_under_a_new_slug_the_old_file_goes(bed: Bed) -> None:
-    old_note(bed)
+def test_under_a_new_slug_the_old_file_goes(bed: Bed, old_note: str) -> None:
     new, _ = do_evolve(bed, new_slug="deploy-mondays")
     assert new == "personal-private/preferences/deploy-mondays.md"
     assert bed.store.read(new).slug == "deploy-mondays"
@@ -182,8 +177,7 @@ def test_a_heading_that_says_the_old_thing_does_not_stay(bed: Bed) -> None:
     assert bed.store.read(OLD).title == "We deploy on Mondays"
 
 
-def test_note_that_cannot_be_evolved_is_left_with_a_reason(bed: Bed) -> None:
-    old_note(bed)
+def test_note_that_cannot_be_evolved_is_left_with_a_reason(bed: Bed, old_note: str) -> None:
     bed.note("personal-private/_always-load/x.md", "x", kind="preferences")
     _, archive = do_evolve(bed)
     before = bed.files()
@@ -210,8 +204,7 @@ def test_a_note_that_macos_named_is_found_by_the_name_that_is_typed(bed: Bed, na
     assert resolve_entry(bed.store, normalize("NFC", name)) == path
 
 
-def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed) -> None:
-    old_note(bed)
+def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed, old_note: str) -> None:
     too_large = bed.vault / "personal-projects/shop/notes/deploy-day.md"
     too_large.parent.mkdir(parents=True)
     too_large.write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
@@ -223,9 +216,7 @@ def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed) -> None
 
 @pytest.mark.parametrize(("old", "slug"), [(OLD, None), (OLD, "deploy-mondays"), (WAITS, None)])
 @pytest.mark.parametrize("point", KILL_POINTS)
-def test_killed_at_any_step_one_of_the_two_whole_states_is_there(
-    bed: Bed, point: str, old: str, slug: str | None
-) -> None:
+def test_killed_at_any_step_one_of_two_whole_states_remains(bed: Bed, point: str, old: str, slug: str | None) -> None:
     bed.note(old, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status="pending")
     whole = bed.files()
     code = bed.run_python(EVOLVE.format(old=old, slug=slug), point)
@@ -246,8 +237,7 @@ def test_killed_at_any_step_one_of_the_two_whole_states_is_there(
     assert not list(bed.vault.rglob(".memoryvault-*.tmp")) or point.startswith("vault")
 
 
-def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed: Bed) -> None:
-    old_note(bed)
+def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed: Bed, old_note: str) -> None:
     assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
     bed.edit(OLD, "Tuesdays", "Wednesdays")
     bed.journal.recover()
@@ -255,16 +245,14 @@ def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed
     assert "Wednesdays" in bed.files()[OLD]
 
 
-def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed) -> None:
-    old_note(bed)
+def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed, old_note: str) -> None:
     assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
     do_evolve(bed, "We deploy hourly.")
     assert bed.store.read(OLD).body == "We deploy hourly."
     assert len(bed.files()) == 3
 
 
-def test_a_command_that_reads_ends_what_was_interrupted_too(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    old_note(bed)
+def test_a_reading_command_ends_what_was_interrupted(bed: Bed, old_note: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
     bed.enter(monkeypatch)
     assert main(["show", OLD]) == 0
@@ -276,8 +264,7 @@ def test_a_command_that_reads_ends_what_was_interrupted_too(bed: Bed, monkeypatc
 # --- the journal itself ---
 
 
-def test_a_change_of_a_file_that_is_another_now_changes_nothing(bed: Bed) -> None:
-    old_note(bed)
+def test_a_change_of_a_file_that_is_another_now_changes_nothing(bed: Bed, old_note: str) -> None:
     text = bed.files()[OLD]
     bed.edit(OLD, "Tuesdays", "Wednesdays")
     before = bed.files()
@@ -300,8 +287,7 @@ def test_bytes_that_are_no_text_and_foreign_line_ends_survive(bed: Bed) -> None:
     assert b"kind: fix\r\n" in archived
 
 
-def test_an_evolved_entry_is_taken_back_as_the_last_decision(bed: Bed) -> None:
-    old_note(bed)
+def test_an_evolved_entry_is_taken_back_as_the_last_decision(bed: Bed, old_note: str) -> None:
     before = (bed.vault / OLD).read_bytes()
     new, archive = do_evolve(bed)
     act = bed.reviewer.undo_last(path=new)
@@ -310,8 +296,7 @@ def test_an_evolved_entry_is_taken_back_as_the_last_decision(bed: Bed) -> None:
     assert not (bed.vault / archive).exists()
 
 
-def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: Bed) -> None:
-    old_note(bed)
+def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: Bed, old_note: str) -> None:
     do_evolve(bed)
     file = bed.journal.files[-1]
     with file.open("ab") as out:
@@ -322,8 +307,7 @@ def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: 
     assert not bed.journal.recover()
 
 
-def test_pending_files_are_private(bed: Bed) -> None:
-    old_note(bed)
+def test_pending_files_are_private(bed: Bed, old_note: str) -> None:
     do_evolve(bed)
     before = os.umask(0o022)
     try:
@@ -425,8 +409,7 @@ def test_entry_evolved_by_an_agent_keeps_place_and_user_fields(bed: Bed, old: st
     assert bed.files() == before
 
 
-def test_properties_that_the_user_gave_the_new_text_go_along_into_the_place_of_the_old_one(bed: Bed) -> None:
-    old_note(bed)
+def test_properties_that_the_user_gave_the_new_text_go_along_to_the_place_of_the_old(bed: Bed, old_note: str) -> None:
     bed.edit(OLD, "kind: ", "mood: good\nkind: ")
     proposal = propose_evolved(bed, OLD, "We deploy on Mondays.")
     own = "aliases: [train day] # mine\nchecked:\n  - by Ann\n"
@@ -448,8 +431,7 @@ def test_a_reversal_that_takes_the_place_of_an_always_load_entry_keeps_the_users
     assert now.sources == (Source("claude", "s1", ("r1",)),)
 
 
-def test_proposal_of_an_agent_that_supersedes_goes_to_its_own_place(bed: Bed) -> None:
-    old_note(bed)
+def test_proposal_of_an_agent_that_supersedes_goes_to_its_own_place(bed: Bed, old_note: str) -> None:
     saved = AgentProposals(bed.settings, bed.store).propose("preferences", "Deploy train", "We deploy on Mondays.")
     done = bed.reviewer.decide(saved.path, Supersede(OLD), run="r")
     assert done.path == "personal-private/preferences/deploy-train.md"

@@ -1,7 +1,5 @@
 """No word of a deleted, dismissed or scrubbed note is left in the state folder."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -25,7 +23,7 @@ from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tasks.queue.worklog import JsonLines
-from memoryvault.tests.review.support import make_bed
+from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.scrubbed import Scrubbed
@@ -73,8 +71,7 @@ def test_no_byte_of_the_state_folder_holds_a_word_of_what_was_forgotten(tmp_path
     assert sandbox.json("recall", "brimfozzle")["hits"]
 
 
-def test_no_ended_job_names_a_deleted_note_or_idea(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_no_ended_job_names_a_deleted_note_or_idea(bed: Bed) -> None:
     idea = "personal-private/_idea-incubator/zelthumper-zürich/_index.md"
     with open_ledger(bed.settings) as ledger:
         ids = [
@@ -97,8 +94,7 @@ def test_no_ended_job_names_a_deleted_note_or_idea(tmp_path: Path) -> None:
     assert places(Path(bed.settings.state.root), ("zelthumper-rule", 'zürich"')) == set()
 
 
-def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_is_forgotten(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_is_forgotten(bed: Bed) -> None:
     root = Path(bed.settings.state.root)
     root.mkdir(parents=True, exist_ok=True)
     for name in ("index.db.corrupt-20260101T000000Z", "queue.db.damaged-20260101T000000Z", "state.db.damaged-2-wal"):
@@ -107,8 +103,7 @@ def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_
     assert places(root) == set()
 
 
-def test_what_a_kill_left_is_forgotten_with_the_next_upkeep(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_what_a_kill_left_is_forgotten_with_the_next_upkeep(bed: Bed) -> None:
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")
     log = Path(bed.settings.state.log) / "worker.jsonl"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -146,8 +141,7 @@ def test_the_index_file_keeps_no_word_of_a_note_that_is_gone_or_dismissed(tmp_pa
         assert index.integrity_problems() == []
 
 
-def test_the_journal_forgets_what_the_user_deleted_and_keeps_what_the_program_removed(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_the_journal_forgets_what_the_user_deleted_and_keeps_what_the_program_removed(bed: Bed) -> None:
     other = "personal-private/preferences/other.md"
     waiting = "personal-private/_inbox/zelthumper-rule.md"
     bed.journal.commit([Change(waiting, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")
@@ -163,8 +157,7 @@ def test_the_journal_forgets_what_the_user_deleted_and_keeps_what_the_program_re
     assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[other]]
 
 
-def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(bed: Bed) -> None:
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
     strengthened = Scrubbed(f"{NOTE}Once more.\n")
     bed.journal.commit([Change(PATH, NOTE, strengthened)], run="reflect:2", actor="reflection", what="once more")
@@ -177,8 +170,7 @@ def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(tmp
     assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[PATH]]
 
 
-def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(bed: Bed) -> None:
     receipts = Path(bed.settings.state.receipts)
     receipts.parent.mkdir(parents=True, exist_ok=True)
     kept = PATH.replace("rule", "rule-2")
@@ -189,8 +181,7 @@ def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(tmp_
 
 
 @pytest.mark.parametrize("name", ["zürich", 'the "zürich"', "the  zürich"])
-def test_logs_and_receipts_name_a_deleted_note_no_longer_however_it_is_written_there(tmp_path: Path, name: str) -> None:
-    bed = make_bed(tmp_path)
+def test_logs_and_receipts_name_a_deleted_note_no_longer_however_it_is_written_there(bed: Bed, name: str) -> None:
     path = f"personal-private/fix/{name}.md"
     log = logging.getLogger("memoryvault.tests.forgotten")
     told = log.makeRecord(log.name, logging.WARNING, "", 0, "%s cannot be read", (path,), None)
@@ -203,10 +194,7 @@ def test_logs_and_receipts_name_a_deleted_note_no_longer_however_it_is_written_t
 
 
 @pytest.mark.parametrize("edit", [("listens", "waits"), ("", "")])
-def test_a_dismissed_note_is_put_back_from_what_it_is_now_unless_it_was_changed(
-    tmp_path: Path, edit: tuple[str, str]
-) -> None:
-    bed = make_bed(tmp_path)
+def test_a_dismissed_note_is_put_back_as_it_is_now_unless_edited(bed: Bed, edit: tuple[str, str]) -> None:
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
     reviewer = Reviewer(bed.settings, bed.store)
     dismiss(reviewer, PATH)

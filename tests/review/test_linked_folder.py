@@ -1,7 +1,5 @@
 """A project folder that links out of the vault is neither read nor written; no statement is lost by it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

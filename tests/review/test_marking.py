@@ -1,7 +1,5 @@
 """Only a person marks an entry for every session or as a guard; agents cannot."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -146,9 +144,7 @@ def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, memory: 
     assert "personal-private/huge.md" in memory("always").err
 
 
-def test_an_agent_may_look_at_what_every_session_is_given(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
+def test_an_agent_may_see_what_every_session_gets(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     tabs(ask)
     memory("always", "tabs")
     before = ask.files()
@@ -174,9 +170,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
     return asked
 
 
-def test_a_guard_is_set_by_its_command_and_the_hooks_are_offered_once(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
+def test_a_guard_is_set_and_the_hooks_offered_once(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
     wired(ask)
     asked = answers(monkeypatch, "n")
@@ -202,9 +196,7 @@ def test_agreeing_wires_them_and_off_takes_them_out(ask: Bed, monkeypatch: pytes
     assert actions_installed(ask.settings)
 
 
-def test_the_first_approved_rule_that_speaks_of_a_call_asks(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
+def test_the_first_rule_that_speaks_of_a_call_asks(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
     ask.note("personal-private/_review/tone.md", "Be brief.", kind="preferences", status="pending")
     wired(ask)

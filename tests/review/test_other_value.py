@@ -1,7 +1,5 @@
 """A rule that is stated again with another value is not kept beside the first one without asking."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -74,9 +72,7 @@ def test_a_third_value_takes_the_place_of_the_second_once_that_has_taken_the_pla
     assert "Wednesdays" in bed.only("active").body
 
 
-def test_the_review_shows_what_would_be_replaced_by_now(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
+def test_the_review_shows_what_would_be_replaced(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     bed.remember(said(MONDAYS, "a"))
     bed.remember(said(MONDAYS, "b", TUESDAYS))
     bed.decide_in_note(bed.only("pending").path, "approve")

@@ -1,7 +1,5 @@
 """Every place that counts what waits for the user shows the same numbers, and counts each thing once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -246,14 +246,10 @@ def test_a_decision_as_a_list_property_is_understood(bed: Bed, proposal: str) ->
 @pytest.mark.parametrize(
     "place",
     [
-        "personal-private/preferences/x.md",
-        "personal-private/_always-load/x.md",
-        "personal-private/_archive/x.md",
-        "personal-private/x.md",
-        "personal-projects/shop/fix/x.md",
-        "x.md",
+        "personal-private/preferences/x.md", "personal-private/_always-load/x.md", "personal-private/_archive/x.md",
+        "personal-private/x.md", "personal-projects/shop/fix/x.md", "x.md",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("written", ["approve", "reject", "supersede y"])
 def test_a_decision_that_stands_elsewhere_decides_nothing(bed: Bed, place: str, written: str) -> None:
     bed.note("personal-private/preferences/y.md", "Y.", kind="preferences")
@@ -339,9 +335,7 @@ def test_a_worker_that_lost_its_job_decides_nothing_more(bed: Bed, proposal: str
     assert bed.only("pending")
 
 
-def test_a_person_who_saves_in_that_very_moment_is_not_overwritten(
-    bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_person_who_saves_meanwhile_is_not_lost(bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The note changes between the look at it and the write: it is looked at again."""
     carry_out = Reviewer._carry_out
     saved: list[str] = []

@@ -1,7 +1,5 @@
 """`memory vault scrub` cleans existing data; ids, dates and the user's own words stay."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -32,7 +30,7 @@ from memoryvault.services.stores import vault_store
 from memoryvault.services.undoing import Selector
 from memoryvault.tasks.queue.damage import back_up
 from memoryvault.tests.ideas.support import ideas_file, write_down
-from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.scrubbed import Scrubbed
@@ -141,8 +139,7 @@ def test_the_journal_is_scrubbed(sandbox: Sandbox) -> None:
     assert TOKEN.encode() not in everything(sandbox)
 
 
-def test_an_undo_after_scrubbing_brings_the_users_own_words_back_with_the_people_in_them(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_an_undo_after_scrubbing_brings_the_users_own_words_back(tmp_path: Path, bed: Bed) -> None:
     own = bed.note("personal-private/notes/team.md", f"Ask Ann, {MAIL}.", kind="notes")
     (tmp_path / "Ideas.md").write_text(f"# Ideas\n\nAsk {MAIL} about this.\n", "utf-8")
     mined = bed.note("personal-private/notes/mined.md", "x", kind="notes", source=[Source("claude", "s1", ("r1",))])
@@ -169,9 +166,8 @@ def test_an_undo_after_scrubbing_brings_the_users_own_words_back_with_the_people
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("place", ["journal", "spool", "log"])
-def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(tmp_path: Path, place: str) -> None:
+def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(bed: Bed, place: str) -> None:
     """What can be undone, jobs that wait: the next run cleans what this one has not."""
-    bed = make_bed(tmp_path)
     path = bed.note("personal-private/notes/team.md", "Mine.", kind="notes")
     file = Path(bed.settings.state.root, place, "1-1.json" if place == "spool" else "x.jsonl")
     if place == "journal":
@@ -191,8 +187,7 @@ def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(bed: Bed) -> None:
     _note_of_two_acts(bed)
     _kill_scrub(bed, "vault-before-rename")
     bed.undo.carry_out(Selector(last=True))
@@ -202,8 +197,7 @@ def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.once
-def test_leftovers_of_a_killed_scrub_go_with_the_next(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_leftovers_of_a_killed_scrub_go_with_the_next(bed: Bed) -> None:
     _note_of_two_acts(bed)
     journal = bed.journal.files[-1]
     left = [journal.with_name(name) for name in (".changes.jsonl-1-1.tmp", ".pending-1", "pending.damaged.json")]
@@ -233,8 +227,7 @@ def _kill_scrub(bed: Bed, point: str) -> None:
     assert killed.returncode == -signal.SIGKILL
 
 
-def test_a_job_that_the_worker_takes_while_it_is_looked_at_does_not_come_a_second_time(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_a_job_that_the_worker_takes_while_it_is_looked_at_does_not_come_a_second_time(bed: Bed) -> None:
     spooled = Path(bed.settings.state.spool, "1-1.json")
     spooled.write_text(json.dumps({"kind": "reflect.session", "note": TOKEN}) + "\n")
 
@@ -247,9 +240,8 @@ def test_a_job_that_the_worker_takes_while_it_is_looked_at_does_not_come_a_secon
 
 
 def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sandbox = ForkedSandbox(tmp_path)
     settings = load_settings(sandbox.environment)
     ensure_state(settings.state)
     notes = sandbox.vault / "personal-private" / "notes"
@@ -322,8 +314,7 @@ def test_standard_input_comes_out_clean_and_otherwise_as_it_was(sandbox: Sandbox
     assert not list((sandbox.root / "state").glob("*"))
 
 
-def test_a_page_or_book_named_as_source_does_not_make_the_users_own_note_a_mined_one(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_a_page_or_book_named_as_source_does_not_make_the_users_own_note_a_mined_one(bed: Bed) -> None:
     folder = bed.vault / "personal-private" / "notes"
     folder.mkdir(parents=True)
     own = ("https://example.com/post", '"[[A book]]"', "[https://a.test/x, https://b.test/y]", "Ann")
@@ -383,17 +374,12 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
 @pytest.mark.parametrize(
     "header",
     [
-        'aliases: [Passwords, "Team wiki"]',
-        'aliases: ["Token", "OAuth2 flow overview"]',
-        'aliases:\n  - Password\n  - "Vault 2026"',
-        'keywords: [password, "api key"]',
-        "password_manager: 1Password 8",
-        "citation_key: vaswani2017attention",
-        "slug: co-working-space-in-berlin-2026-and-how-to-book-a-room",
-        "tags: [sk-learn-pipeline-notes-20260501, sk-2026-05-01-minutes-of-meeting]",
-        "sort_key: 0042-introduction",
+        'aliases: [Passwords, "Team wiki"]', 'aliases: ["Token", "OAuth2 flow overview"]',
+        'aliases:\n  - Password\n  - "Vault 2026"', 'keywords: [password, "api key"]', "password_manager: 1Password 8",
+        "citation_key: vaswani2017attention", "slug: co-working-space-in-berlin-2026-and-how-to-book-a-room",
+        "tags: [sk-learn-pipeline-notes-20260501, sk-2026-05-01-minutes-of-meeting]", "sort_key: 0042-introduction",
     ],
-)
+)  # fmt: skip
 def test_header_fields_without_secrets_stay(header: str) -> None:
     text = f"---\n{header}\n---\n\nBody.\n"
     assert scrub_note(text, Policy.FULL) == (text, {})
@@ -414,8 +400,7 @@ def test_a_secret_in_a_list_of_the_header_is_found_all_the_same(header: str) -> 
     assert sum(kinds.values()) == 1
 
 
-def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(tmp_path: Path) -> None:
-    bed = make_bed(tmp_path)
+def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(bed: Bed) -> None:
     folder = bed.vault / "personal-private" / "notes"
     folder.mkdir(parents=True)
     (folder / f"old {TOKEN}.md").write_text("---\nkind: notes\n---\n\nIt was revoked.\n", "utf-8")

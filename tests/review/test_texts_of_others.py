@@ -1,7 +1,5 @@
 """A statement of the user is saved in the user's words, although a similar relayed text waits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

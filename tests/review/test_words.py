@@ -1,34 +1,47 @@
 """What `memory review` shows of a proposal, and the keys that it offers."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
 from memoryvault.cli import review
-from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
 from memoryvault.tests.console.vaults import SESSION, transcript
+from memoryvault.tests.support.command import Command
 
 from .support import CHOICE, RULE, Bed, said
 
 
-def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
-    """Run it on a terminal, press the keys; the prompts."""
-    for name, value in {**bed.env, "MEMORY_RESEARCH_NETWORK": "false"}.items():
-        monkeypatch.setenv(name, value)
-    asked: list[str] = []
-    pressed = iter(keys)
+class Pressed(NamedTuple):
+    """The prompts of a review, and what it printed."""
 
-    def press(prompt: str) -> str:
-        asked.append(prompt)
-        return next(pressed)
+    asked: list[str]
+    shown: str
 
-    monkeypatch.setattr(review, "read_key", press)
+
+Press = Callable[[str], Pressed]
+
+
+@pytest.fixture
+def press(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> Press:
+    """Run `memory review` at a terminal where these keys are pressed."""
+    monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    assert main(["review"]) == 0
-    return asked
+
+    def run(keys: str) -> Pressed:
+        asked: list[str] = []
+        left = iter(keys)
+
+        def answer(prompt: str) -> str:
+            asked.append(prompt)
+            return next(left)
+
+        monkeypatch.setattr(review, "read_key", answer)
+        return Pressed(asked, memory("review").out)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -39,46 +52,42 @@ def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
         ("idea-surface", "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "),
     ],
 )
-def test_only_keys_that_do_something_are_offered(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str, keys: str
-) -> None:
+def test_only_keys_that_do_something_are_offered(bed: Bed, press: Press, kind: str, keys: str) -> None:
     bed.note("personal-private/_review/one.md", "One.", kind=kind, status="pending")
     pressed = "xnyq" if "su[p]" in keys else "xpq"  # `n` is no "no" that is for good, nor is `y` a yes
-    assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
+    asked, shown = press(pressed)
+    assert asked == [keys] * len(pressed)
     short = " ".join(key for key in "alerspuq" if f"[{key}]" in keys)
-    shown = capsys.readouterr().out
     assert shown.count(f"press one of: {short}  (? explains them)\n") == len(pressed) - 1
     assert shown.count("[1/1]") == 1, "a wrong key asks for another, and does not show the proposal again"
 
 
 def test_a_question_about_an_idea_is_called_so_and_its_keys_fit_the_terminal(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, press: Press, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bed.note("personal-private/_review/one.md", "One.", kind="idea-surface", status="pending")
     monkeypatch.setenv("COLUMNS", "40")
-    assert answer(monkeypatch, bed, "q") == ["[a]pprove  [r]eject  [s]kip  [u]ndo\n[q]uit "]
-    assert "[1/1] question about an idea, seen once" in capsys.readouterr().out
+    asked, shown = press("q")
+    assert asked == ["[a]pprove  [r]eject  [s]kip  [u]ndo\n[q]uit "]
+    assert "[1/1] question about an idea, seen once" in shown
 
 
-def test_where_it_was_said_is_shown_below_a_proposal_that_is_not_shown_again(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_it_was_said_is_shown_below_a_proposal_that_is_not_shown_again(bed: Bed, press: Press) -> None:
     bed.remember(CHOICE)
-    assert len(answer(monkeypatch, bed, "wq")) == 2
-    shown = capsys.readouterr().out
+    asked, shown = press("wq")
+    assert len(asked) == 2
     assert shown.count("[1/1]") == 1
     assert f"session {CHOICE.session}" in shown
 
 
 def test_a_long_proposal_ends_at_the_terminals_edge_and_keeps_its_words_whole(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bed: Bed, press: Press, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = " ".join(f"word{number}" for number in range(60))
     quoted = text.replace("word", "wordy")
     bed.note("personal-private/_review/a.md", f"{text}.\n\n> {quoted}", kind="fact", status="pending")
     monkeypatch.setenv("COLUMNS", "60")
-    answer(monkeypatch, bed, "q")
-    shown = [line for line in capsys.readouterr().out.splitlines() if "word" in line]
+    shown = [line for line in press("q").shown.splitlines() if "word" in line]
     assert max(map(len, shown)) < 60
     assert {line[:4] for line in shown} == {"    "}
     assert sum(line.startswith("    > word") for line in shown) > 5
@@ -87,40 +96,31 @@ def test_a_long_proposal_ends_at_the_terminals_edge_and_keeps_its_words_whole(
     assert quoted in told
 
 
-def test_a_proposal_is_shown_without_the_marks_of_its_note(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_proposal_is_shown_without_the_marks_of_its_note(bed: Bed, press: Press) -> None:
     text = (
         "Session cookies last a day.\n\n## Evidence\n\nProposed because: said outright.\n\nSession 60b38d1e-f048-428b"
     )
     bed.note("personal-private/_review/a.md", text, kind="fact", status="pending")
-    answer(monkeypatch, bed, "q")
-    shown = capsys.readouterr().out.split("[1/1]")[1].split("this review:")[0].splitlines()[1:]
+    shown = press("q").shown.split("[1/1]")[1].split("this review:")[0].splitlines()[1:]
     assert [line.strip() for line in shown if line.strip()] == [
         "Session cookies last a day",
         "Proposed because: said outright.",
     ]
 
 
-def test_the_answer_names_all_that_the_key_did(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_answer_names_all_that_the_key_did(bed: Bed, press: Press) -> None:
     bed.note("personal-private/_review/a.md", "Keep answers short.", kind="preferences", status="pending")
     bed.note("personal-private/_review/b.md", "Never use sudo.", kind="preferences", status="pending")
-    answer(monkeypatch, bed, "lm")
-    said = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("approved")]
+    said = [line.partition(":")[0] for line in press("lm").shown.splitlines() if line.startswith("approved")]
     assert said == [
         "approved, and given to every session at its start",
         "approved, and stops the agent once in a session",
     ]
 
 
-def test_a_question_mark_explains_the_keys_that_there_are(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_mark_explains_the_keys_that_there_are(bed: Bed, press: Press) -> None:
     bed.note("personal-private/_review/one.md", "One.", kind="idea", status="pending")
-    answer(monkeypatch, bed, "?q")
-    explained = [line[0] for line in capsys.readouterr().out.splitlines() if line[:1] != " " and line[1:3] == "  "]
+    explained = [line[0] for line in press("?q").shown.splitlines() if line[:1] != " " and line[1:3] == "  "]
     assert "".join(explained) == "aersuq"
 
 
@@ -129,12 +129,9 @@ CORRECTION = replace(
 )
 
 
-def test_a_correction_is_shown_with_its_day_and_what_it_answers(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_correction_is_shown_with_its_day_and_what_it_answers(bed: Bed, press: Press) -> None:
     bed.remember(CORRECTION)
-    answer(monkeypatch, bed, "q")
-    told = capsys.readouterr().out
+    told = press("q").shown
     assert "preferences, any project, seen once, said 2026-05-04\n" in told
     assert told.count("I ran npm install.") == 1
 
@@ -146,21 +143,17 @@ def test_text_answered_by_a_correction_is_never_recalled(bed: Bed) -> None:
     assert "npm install" not in " ".join(chunk.embed_text + chunk.body for chunk in chunk_entry(entry))
 
 
-def test_day_and_occasion_come_from_the_transcript_if_the_note_lacks_them(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_day_and_occasion_come_from_the_transcript_if_the_note_lacks_them(bed: Bed, press: Press) -> None:
     token = "ghp_" + "b" * 36
     turns = [("assistant", f"I ran npm install with {token}."), ("user", str(CHOICE.statement))]
     written = transcript(bed.root, turns, SESSION)
     bed.remember(replace(CHOICE, session=SESSION, records=(f"{SESSION[:8]}-r1",)))
-    answer(monkeypatch, bed, "wq")
-    told = capsys.readouterr().out
+    told = press("wq").shown
     assert "    Said in answer to: “I ran npm install with " in told
     assert "  > user, 2026-05-04: No, use pnpm instead of npm\n" in told
     assert token not in told
     written.unlink()
-    answer(monkeypatch, bed, "wq")
-    told = capsys.readouterr().out
+    told = press("wq").shown
     assert "Said in answer to" not in told
     assert "Its transcript is not on this machine any more." in told
 
@@ -175,28 +168,24 @@ def statuses(bed: Bed) -> list[str]:
 
 
 @pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("k", ["active", "active"])])
-def test_proposal_to_replace_a_rule_may_keep_both(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
-) -> None:
+def test_a_replacement_may_keep_both(bed: Bed, press: Press, key: str, left: list[str]) -> None:
     replacing(bed)
-    (asked,) = answer(monkeypatch, bed, key)
+    (asked,) = press(key).asked
     assert "[a]pprove  a[l]ways  [k]eep both  [e]dit" in asked
     assert statuses(bed) == left
     assert all("It would replace" not in entry.body for entry in bed.entries())
 
 
 @pytest.mark.parametrize(
-    ("keys", "left"),
-    [("exa", ["active", "superseded"]), ("ek", ["active", "active"]), ("enq", ["active", "pending"])],
+    ("keys", "left"), [("exa", ["active", "superseded"]), ("ek", ["active", "active"]), ("enq", ["active", "pending"])]
 )
 def test_after_an_edit_it_is_told_what_would_be_replaced(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keys: str, left: list[str]
+    bed: Bed, press: Press, monkeypatch: pytest.MonkeyPatch, keys: str, left: list[str]
 ) -> None:
     replacing(bed)
     old = bed.only("active").path
     monkeypatch.setattr("memoryvault.cli.editor.Drafts.edit", lambda _self, _path, text: f"{text}, in the shop")
-    answer(monkeypatch, bed, keys)
-    assert f"it would replace {old}\n" in capsys.readouterr().out
+    assert f"it would replace {old}\n" in press(keys).shown
     assert statuses(bed) == left
 
 

@@ -1,7 +1,5 @@
 """Which slot is due: after sleep, at daylight saving changes, and after jumps of the clock."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
@@ -9,14 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.schedules.due import (
-    decide,
-    from_wall_clock,
-    jitter,
-    next_slot,
-    previous_slot,
-    slot_key,
-)
+from memoryvault.schedules.due import decide, from_wall_clock, jitter, next_slot, previous_slot, slot_key
 from memoryvault.schedules.table import SCHEDULES, Schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -1,7 +1,5 @@
 """Convert the notes of a ContextVault into entries."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records of a session as Claude Code writes them, for tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

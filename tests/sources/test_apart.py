@@ -1,7 +1,5 @@
 """What a message marks as another's words is never saved unasked, whatever it says."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -33,14 +31,7 @@ MARKED = {
 def is_own(message: str) -> bool:
     text = own_text(message)
     turn = Turn(
-        Role.USER,
-        Origin.PROMPT,
-        text,
-        "r",
-        "s",
-        pasted=pasted_ranges(text),
-        apart=apart_ranges(text),
-        confirmed=True,
+        Role.USER, Origin.PROMPT, text, "r", "s", pasted=pasted_ranges(text), apart=apart_ranges(text), confirmed=True
     )
     start = text.index(RULE)
     return turn.confirms(start, start + len(RULE))

@@ -1,7 +1,5 @@
 """Which transcripts on disk are sessions of a person, and what each says of itself."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

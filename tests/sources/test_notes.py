@@ -1,7 +1,5 @@
 """The scan of the user's own notes: what is read, what is left out, and that nothing is changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

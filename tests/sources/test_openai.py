@@ -1,7 +1,5 @@
 """An OpenAI-compatible endpoint is asked once, within its deadline, and nowhere else."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time
@@ -171,12 +169,7 @@ def test_an_unreachable_endpoint_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "endpoint",
-    [
-        "https://api.example.com/v1",
-        "http://localhost:11434/v1",
-        "http://[::1]:8080/v1",
-    ],
+    "endpoint", ["https://api.example.com/v1", "http://localhost:11434/v1", "http://[::1]:8080/v1"]
 )
 def test_https_or_this_machine_may_be_spoken_to(endpoint: str) -> None:
     assert endpoint_fault(endpoint) is None
@@ -185,14 +178,10 @@ def test_https_or_this_machine_may_be_spoken_to(endpoint: str) -> None:
 @pytest.mark.parametrize(
     "endpoint",
     [
-        "http://api.example.com/v1",
-        "http://192.168.1.5:11434/v1",
-        "https://user:secret@api.example.com/v1",
-        "https://api.example.com/v1?key=secret",
-        "ftp://example.com",
-        "http://[::1",
+        "http://api.example.com/v1", "http://192.168.1.5:11434/v1", "https://user:secret@api.example.com/v1",
+        "https://api.example.com/v1?key=secret", "ftp://example.com", "http://[::1",
     ],
-)
+)  # fmt: skip
 def test_any_other_address_is_refused(endpoint: str) -> None:
     assert endpoint_fault(endpoint) is not None
     with pytest.raises(ValueError):

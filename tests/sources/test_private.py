@@ -1,14 +1,16 @@
 """What stands between <private> and </private> leaves no reader, whoever repeats it."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.routing import Tier, tier_of
+from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts.claude import ClaudeReader
+from memoryvault.sources.transcripts.hosts import open_transcript
+from memoryvault.tests.pipelines.test_model_answers import pack
 from memoryvault.tests.sources.records import assistant, call, older, result, text_block, write
 
 CANARY = "CANARY4711"
@@ -55,9 +57,7 @@ def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
         (f"Thank you. {HIDDEN} Never push without asking.", "Never push without asking.", Tier.MEDIUM),
     ],
 )
-def test_a_sentence_of_which_a_part_is_private_is_put_to_the_user(
-    tmp_path: Path, text: str, statement: str, tier: Tier
-) -> None:
+def test_a_sentence_that_is_partly_private_is_proposed(tmp_path: Path, text: str, statement: str, tier: Tier) -> None:
     path = write(tmp_path / "s.jsonl", older(1, text))
     assert [(tier_of(c)[0], c.statement) for c in mine(ClaudeReader(path))] == [(tier, statement)]
 
@@ -82,12 +82,7 @@ def test_what_was_pasted_beside_an_escaped_private_passage_is_still_known_as_pas
 
 
 @pytest.mark.parametrize(
-    "tag",
-    [
-        ("<private>", "</private>"),
-        ("&lt;private&gt;", "&LT;/PRIVATE&GT;"),
-        ("<PR\u0130VATE>", "</pr\u0131vate>"),
-    ],
+    "tag", [("<private>", "</private>"), ("&lt;private&gt;", "&LT;/PRIVATE&GT;"), ("<PR\u0130VATE>", "</pr\u0131vate>")]
 )
 def test_a_tag_is_known_plain_and_escaped_in_text_and_in_arguments(tmp_path: Path, tag: tuple[str, str]) -> None:
     hidden = CANARY.join(tag)
@@ -97,3 +92,46 @@ def test_a_tag_is_known_plain_and_escaped_in_text_and_in_arguments(tmp_path: Pat
     turns = list(ClaudeReader(path))
     assert len(turns) == 3
     assert CANARY not in repr(turns)
+
+
+# What a reader shortens is scrubbed afterwards: nothing of a secret may be left that the scrubber no longer knows
+
+
+PASSWORD = "Xk29vQpLm7Zt"
+LOGIN = f"postgres://app:{PASSWORD}@db.acme-corp.io/shop"
+
+
+def ran(number: int, command: str, output: str, *, failed: bool = False) -> list[dict[str, Any]]:
+    use = f"t{number}"
+    return [assistant(number, call(use, "Bash", command=command)), result(number + 1, use, output, failed)]
+
+
+def findings(folder: Path, command: str, output: str) -> str:
+    """What is sent to a model and what is kept of a failure with `output` that `command` cured."""
+    path = write(
+        folder / "s.jsonl",
+        older(1, "please install it"),
+        *ran(2, "npm install", output, failed=True),
+        *ran(4, command, "ok"),
+        *ran(6, "npm install", "added 3 packages"),
+        assistant(8, text_block("It is installed now.")),
+    )
+    sent = "".join(window.text for window in pack(open_transcript(path), 2500))
+    kept = mine_transcript(MiningRequest(str(path), "claude")).candidates
+    assert "npm install" in sent
+    assert any("npm install" in each.statement for each in kept)
+    return sent + repr(kept)
+
+
+@pytest.mark.parametrize("before", [*range(45, 70, 3), *range(246, 270, 3)])
+def test_no_part_of_a_password_in_a_long_command_is_sent_or_kept(tmp_path: Path, before: int) -> None:
+    command = f"npm config set {'a' * before} {LOGIN} and more of it {'b ' * 60}"
+    assert PASSWORD[:4] not in findings(tmp_path, command, "npm ERR! EACCES: permission denied")
+
+
+@pytest.mark.parametrize("before", range(123, 150, 3))
+def test_no_part_of_a_password_in_a_long_output_is_sent_or_kept(tmp_path: Path, before: int) -> None:
+    line = f"npm ERR! EACCES: permission denied {LOGIN} for user app"
+    begun, more = "some lines before\n" * 34, "and some lines after it\n" * 60
+    output = f"{'c' * before}\n{begun}{line}\n{more}"
+    assert PASSWORD[:4] not in findings(tmp_path, "npm cache clean", output)

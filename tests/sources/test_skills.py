@@ -1,7 +1,5 @@
 """SKILL.md files are found where hosts keep them, and read whatever is in them."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Claude Code and Codex keep a list of the lines entered at their prompt: where it knows a session, it decides."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

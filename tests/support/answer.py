@@ -1,7 +1,5 @@
 """Run the command at a terminal and answer its question: `python -m memoryvault.tests.support.answer n model use X`."""
 
-from __future__ import annotations
-
 import os
 import pty
 import sys

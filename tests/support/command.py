@@ -1,7 +1,5 @@
 """Run commands in the process of the test."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Damage to a file, at random but from a seed: what a dying disk, a half-done sync or a stray program leaves."""
 
-from __future__ import annotations
-
 import os
 import random
 

@@ -5,8 +5,6 @@ working folder and standard streams of its own, may be killed at any point and e
 does not show that the program starts from nothing: tests of that, and all that measure a start, use `Sandbox`.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import gc
@@ -36,11 +34,7 @@ from memoryvault.tests.support.sandbox import Sandbox
 
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
-CHILDREN = (
-    "tasks.jobs.mining_child",
-    "tasks.jobs.research_child",
-    "services.discovery.fetch_child",
-)
+CHILDREN = ("tasks.jobs.mining_child", "tasks.jobs.research_child", "services.discovery.fetch_child")
 """Programs of workers that a test may run by itself."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy starts its threads when it is imported, and what has threads cannot be forked."""
@@ -108,13 +102,7 @@ def start(
     `libraries` are modules that it finds imported, too.
     """
     assert "PYTHONPATH" not in env, "what is forked has found its modules already: use Sandbox"
-    request = {
-        "program": program,
-        "arguments": list(arguments),
-        "env": dict(env),
-        "cwd": str(cwd),
-        "session": session,
-    }
+    request = {"program": program, "arguments": list(arguments), "env": dict(env), "cwd": str(cwd), "session": session}
     server = _server(libraries)
     report, its = os.pipe()
     try:
@@ -254,10 +242,7 @@ def _server(libraries: tuple[str, ...] = ()) -> _Server:
         process = subprocess.Popen(
             argv,
             # What Python itself has read of its environment stays with all that is forked.
-            env={
-                **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
-                **ONE_THREAD,
-            },
+            env={**{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}, **ONE_THREAD},
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -1,7 +1,5 @@
 """How the time of a computation grows with the length of its input, told apart from how busy the machine is."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Sequence

@@ -11,8 +11,6 @@ try hides what goes wrong rarely, so the summary names the test with what the fi
 after a kill whether anything was lost or doubled has one try (`once`): no machine is too busy for that.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator

@@ -1,12 +1,9 @@
 """What all stand-ins for services have in common: an HTTP server on loopback, in a thread of its own."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 POLL_SECONDS = 0.02
@@ -29,9 +26,7 @@ class LoopbackServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -1,7 +1,5 @@
 """Web servers on 127.0.0.1 that behave, and that misbehave, as a test says."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """Programs that tests run and that Python does not bring."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

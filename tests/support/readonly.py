@@ -1,7 +1,5 @@
 """A folder that cannot be written, for root as well."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Sequence

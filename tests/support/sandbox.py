@@ -1,7 +1,5 @@
 """The demo's sandbox for tests: a second try on a busy machine gives its hooks more time (support/hurry.py)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Data that is not in the repository: MEMORYVAULT_DATA names its folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

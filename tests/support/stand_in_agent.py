@@ -1,7 +1,5 @@
 """A stand-in for `claude` and `codex`: a program that notes how it was called and answers as it was told to."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

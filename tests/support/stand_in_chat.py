@@ -1,7 +1,5 @@
 """A stand-in for a model's Chat Completions API on loopback, just as much of it as OpenCode needs for a turn."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A stand-in for Gemini's API on loopback, just as much of it as Gemini CLI needs for a turn."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 

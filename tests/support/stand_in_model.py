@@ -5,20 +5,17 @@ events, text and `tool_use` blocks), so the real client can be driven with no ac
 the client sends shows exactly what reached the model, injected context included.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
-from .loopback_http import QuietHandler
+from .loopback_http import LoopbackServer, QuietHandler
 
 POLL_SECONDS = 0.02
 
@@ -54,7 +51,6 @@ class ModelRequest:
     """One `POST /v1/messages` as the client sent it."""
 
     body: Mapping[str, Any]
-    received_at: float
 
     @property
     def tool_names(self) -> frozenset[str]:
@@ -98,51 +94,30 @@ class ModelRequest:
 Rule = Callable[[ModelRequest], Answer | None]
 
 
-@dataclass
-class StandInModel:
+class StandInModel(LoopbackServer):
     """`with StandInModel() as model:` serves on `model.url` until the block ends.
 
-    Rules are asked in order; the first that returns an answer wins, and `Say(default)` answers the rest.
+    Rules are asked in order; the first that returns an answer wins, and "Understood." answers the rest.
     """
 
-    default: str = "Understood."
-    _rules: list[Rule] = field(default_factory=list)
-    _requests: list[ModelRequest] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _closing: threading.Event = field(default_factory=threading.Event)
-    _server: ThreadingHTTPServer | None = None
-    _thread: threading.Thread | None = None
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+        self._rules: list[Rule] = []
+        self._closing = threading.Event()
+        super().__init__(_handler(self))
+        self._server.handle_error = _handle_error  # type: ignore[method-assign]
 
-    def __enter__(self) -> Self:
-        self._server = _server(self)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._closing.set()
-        assert self._server is not None
-        assert self._thread is not None
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__(*error)
 
     @property
     def url(self) -> str:
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     def answer(self, rule: Rule) -> None:
         """Put a rule before the earlier ones."""
-        with self._lock:
-            self._rules.insert(0, rule)
-
-    @property
-    def requests(self) -> tuple[ModelRequest, ...]:
-        with self._lock:
-            return tuple(self._requests)
+        self._rules.insert(0, rule)
 
     def wait_for(
         self, wanted: Callable[[ModelRequest], bool], *, seconds: float = 60.0, after: int = 0
@@ -157,13 +132,9 @@ class StandInModel:
         raise TimeoutError(f"no such request among the {len(self.requests[after:])} of {seconds:g} s")
 
     def reply_to(self, request: ModelRequest) -> Answer:
-        with self._lock:
-            self._requests.append(request)
-            rules = tuple(self._rules)
-        for rule in rules:
-            if (answer := rule(request)) is not None:
-                return answer
-        return Say(self.default)
+        self.requests.append(request)
+        answers = (rule(request) for rule in tuple(self._rules))
+        return next((answer for answer in answers if answer is not None), Say("Understood."))
 
     def wait_until_closing(self, seconds: float) -> bool:
         return self._closing.wait(seconds)
@@ -190,12 +161,7 @@ def _message(answer: Answer, number: int, model: str) -> dict[str, Any]:
         content.append({"type": "text", "text": answer.text})
     if isinstance(answer, UseTool):
         content.append(
-            {
-                "type": "tool_use",
-                "id": f"toolu_{number:024d}",
-                "name": answer.name,
-                "input": dict(answer.input),
-            }
+            {"type": "tool_use", "id": f"toolu_{number:024d}", "name": answer.name, "input": dict(answer.input)}
         )
     return {
         "id": f"msg_{number:024d}",
@@ -231,7 +197,7 @@ def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"type": "message_stop"}
 
 
-def _server(model: StandInModel) -> ThreadingHTTPServer:
+def _handler(model: StandInModel) -> type[QuietHandler]:
     class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
 
@@ -247,7 +213,7 @@ def _server(model: StandInModel) -> ThreadingHTTPServer:
             if path == "/v1/messages/count_tokens":
                 self._json(200, {"input_tokens": 10})
             elif path == "/v1/messages":
-                request = ModelRequest(json.loads(raw), time.time())
+                request = ModelRequest(json.loads(raw))
                 answer = model.reply_to(request)
                 message = _message(answer, time.monotonic_ns(), str(request.body.get("model")))
                 if request.body.get("stream"):
@@ -290,12 +256,10 @@ def _server(model: StandInModel) -> ThreadingHTTPServer:
                 self.wfile.write(b'event: ping\ndata: {"type": "ping"}\n\n')
                 self.wfile.flush()
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
+    return Handler
 
-        def handle_error(self, request: object, client_address: object) -> None:
-            """A client that was killed leaves its connections open: that is no error of ours."""
-            if not isinstance(sys.exception(), ConnectionError):
-                super().handle_error(request, client_address)  # type: ignore[arg-type]
 
-    return Server(("127.0.0.1", 0), Handler)
+def _handle_error(request: object, client_address: object) -> None:
+    """A client that was killed leaves its connections open: that is no error of ours."""
+    if not isinstance(sys.exception(), ConnectionError):
+        traceback.print_exc()

@@ -1,7 +1,5 @@
 """A stand-in for the model's Responses API on loopback, just as much of it as Codex CLI needs for a turn."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

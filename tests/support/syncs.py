@@ -1,7 +1,5 @@
 """What was made to survive a power cut."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

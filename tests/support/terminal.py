@@ -1,7 +1,5 @@
 """Commands at a pseudo-terminal."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select
@@ -58,12 +56,15 @@ class Terminal:
         self.text += data.decode("utf-8", "replace")
         return bool(data)
 
-    def press(self, keys: str) -> None:
+    def press(self, keys: str, *then: str) -> None:
+        """Answer the question of a review, and expect these texts, one after the other."""
         self.expect("[q]uit")
-        self.write(keys)
+        self.write(keys, *then)
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, *then: str) -> None:
         os.write(self._ours, text.encode())
+        for each in then:
+            self.expect(each)
 
     def close(self) -> int:
         """Its exit code."""

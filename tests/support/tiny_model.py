@@ -1,56 +1,15 @@
 """A sentence-transformers model made for a test: a BERT of two layers with random weights and a small vocabulary."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path
 
 WORDS = [
-    "the",
-    "a",
-    "we",
-    "to",
-    "on",
-    "of",
-    "and",
-    "in",
-    "is",
-    "for",
-    "with",
-    "no",
-    "not",
-    "do",
-    "how",
-    "which",
-    "what",
-    "when",
-    "who",
-    "use",
-    "ship",
-    "release",
-    "deploy",
-    "version",
-    "day",
-    "tuesday",
-    "morning",
-    "friday",
-    "pnpm",
-    "yarn",
-    "install",
-    "test",
-    "build",
-    "server",
-    "query",
-    "database",
-    "worker",
-    "file",
-    "own",
-    "note",
-    "rule",
-    "always",
+    "the", "a", "we", "to", "on", "of", "and", "in", "is", "for", "with", "no", "not", "do", "how", "which", "what",
+    "when", "who", "use", "ship", "release", "deploy", "version", "day", "tuesday", "morning", "friday", "pnpm", "yarn",
+    "install", "test", "build", "server", "query", "database", "worker", "file", "own", "note", "rule", "always",
     "never",
-]
+]  # fmt: skip
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:?!-'"
 MODULES = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
 

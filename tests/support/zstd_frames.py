@@ -1,7 +1,5 @@
 """A Zstandard frame of stored blocks (RFC 8878), so that tests need no compressor."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 

@@ -1,7 +1,5 @@
 """A child for tests: prints the text of its request, "no JSON" by default, and exits with the status in it."""
 
-from __future__ import annotations
-
 import json
 import sys
 

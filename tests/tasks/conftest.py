@@ -1,7 +1,5 @@
 """Short paths, so that the sockets lie inside the state folder and are deleted with it."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

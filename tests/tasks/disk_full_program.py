@@ -1,7 +1,5 @@
 """Run with a small file system at `sys.argv[1]`: fill it, work, make room, work again."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """Helpers for tests of the queue: policies of three test kinds, state folders, worker processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """The model that the user has chosen: which it is, what it receives, and what it may cost."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -262,9 +260,7 @@ ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
         (CompletionFailed("turned away", may_have_cost=False), 0),
     ],
 )
-def test_spending_is_the_usage_or_else_the_estimate(
-    tmp_path: Path, outcome: Completion | CompletionFailed, spent: int
-) -> None:
+def test_spending_is_the_usage_or_estimate(tmp_path: Path, outcome: Completion | CompletionFailed, spent: int) -> None:
     book = SpendingBook(tmp_path / "state.db", "research")
     if isinstance(outcome, CompletionFailed):
         with pytest.raises(CompletionFailed):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.vault.marker import Marker
 
-from ..sources.records import assistant, call, human, queue, result, text_block, write
+from ..sources.records import assistant, call, human, queue, result, text_block, uuid, write
 
 IO = Path("/proc/self/io")
 
@@ -187,9 +189,7 @@ def test_memory_stays_flat_on_a_huge_transcript(tmp_path: Path) -> None:
     assert peaks[1] < 150_000_000
 
 
-def test_a_session_that_takes_too_long_is_read_in_parts_that_find_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_is_read_in_parts_that_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"".join(line for _, line in session_lines(20, 2_000)))
     whole = mine_transcript(MiningRequest(str(path), "claude"))
@@ -207,3 +207,48 @@ def test_a_session_that_takes_too_long_is_read_in_parts_that_find_the_same(
     assert parts > 10
     assert identity(found) == identity(whole.candidates)
     assert mined.mined_until == whole.mined_until
+
+
+# Transcripts that the host shortens by removing an answer that broke off
+
+
+def line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def cut_back(session: Growing, data: bytes) -> None:
+    """Rewrite the transcript from here on, as the host does."""
+    whole = session.path.read_bytes()
+    assert whole.endswith(data)
+    session.path.write_bytes(whole.removesuffix(data))
+
+
+ASKED = line(human(1, "start with the parser"))
+ANSWERED = line(assistant(2, text_block("Which clock should it use?")))
+BROKEN_OFF = line(assistant(3, text_block("Let me look at " + "the clocks " * 40)))
+RULE = "always lint before you commit"
+
+
+@pytest.mark.parametrize("before", [b"", ASKED, ASKED + ANSWERED], ids=["nothing", "a prompt", "an answer"])
+@pytest.mark.parametrize("more", [0, 300, 3000], ids=["shorter", "straddling", "longer"])
+def test_text_after_a_rewound_answer_is_mined(tmp_path: Path, before: bytes, more: int) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    session.append(before + BROKEN_OFF)
+    session.mine()
+    cut_back(session, BROKEN_OFF)
+    session.append(line(human(4, RULE, gitBranch="b" * more)))
+    found = session.mine().candidates
+    assert [(candidate.statement, candidate.records[-1]) for candidate in found] == [(RULE, uuid(4))]
+    assert session.marker.offset == session.path.stat().st_size
+
+
+@pytest.mark.parametrize("damage", [BROKEN_OFF[:-200], b"\0" * 200], ids=["half a record", "lost power"])
+def test_a_turn_that_begins_inside_of_a_damaged_line_is_no_rewritten_end(tmp_path: Path, damage: bytes) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    answered = line({"parentUuid": None, **assistant(2, text_block("Which clock should it use?"))})
+    session.append(line(human(1, RULE)) + damage + answered)
+    assert [candidate.statement for candidate in session.mine().candidates] == [RULE]
+    session.append(line(human(4, "look at the clocks")))
+    assert session.mine().candidates == ()
+    session.append(line(assistant(5, text_block("Which of them?"))))
+    assert session.mine().candidates == ()

@@ -1,7 +1,5 @@
 """What the indexing jobs log when they cannot do their work."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable
@@ -49,9 +47,7 @@ def drain_times(settings: Settings, handler: Handler, times: int) -> None:
     assert Worker(context, {"embed.drain": handler}).run_until_idle(60.0).done == times
 
 
-def test_why_nothing_is_embedded_is_told_once_as_long_as_it_is_the_same(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_why_nothing_is_embedded_is_told_once(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     handler = partial(drain_handler, settings)
     drain_times(settings, handler, 3)
     (first,) = told(caplog, "not embedded")
@@ -152,9 +148,7 @@ def test_a_drain_that_stops_half_way_asks_for_the_rest_and_one_that_can_do_nothi
         assert len(ledger.list_jobs(["queued"], kind="embed.drain")) == asked
 
 
-def test_a_drain_ends_before_its_deadline_and_asks_for_the_rest(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drain_ends_at_its_deadline_and_asks_for_more(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that runs beyond the deadline would make it a failed attempt, the last of which nobody repeats."""
 
     def one_batch(settings: Settings, *, should_stop: Callable[[], bool]) -> DrainReport:

@@ -1,7 +1,5 @@
 """`memory jobs list` and `memory jobs schedule` for a user."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess
@@ -19,6 +17,7 @@ from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.tasks.support import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +112,7 @@ def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: Sandbox, ledger: Led
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")],
+    "arguments", [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")]
 )
 def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
     done = sandbox.run("jobs", *arguments)
@@ -156,10 +154,7 @@ def test_waiting_for_another_worker_tells_that_it_did_the_work(tmp_path: Path) -
     sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("jobs", "list")
     with sandbox.process("service", "worker"):
-        until = time.monotonic() + 60
-        while not Path(StatePaths(sandbox.state).wake_socket).exists():
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(Path(StatePaths(sandbox.state).wake_socket).exists, "the worker runs")
         assert sandbox.memory("service", "worker", "--until-idle").startswith(
             "the worker that was already running did it"
         )

@@ -1,7 +1,5 @@
 """Real workers, real signals; afterwards each job is done and each effect happened once."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -85,9 +83,7 @@ def test_a_worker_killed_while_its_child_works_takes_the_child_with_it(state: St
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_lets_the_running_job_end_and_starts_no_other(
-    state: StatePaths, ledger: Ledger, number: signal.Signals
-) -> None:
+def test_a_signal_lets_the_job_end_and_starts_none(state: StatePaths, ledger: Ledger, number: signal.Signals) -> None:
     first, second = (ledger.enqueue("single", {"key": key}) for key in ("a", "b"))
     with worker_process(state, "--forever", "--slow", "1.5") as worker:
         wait_until(lambda: attempts(state) == 1, "the first job runs")

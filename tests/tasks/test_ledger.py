@@ -1,7 +1,5 @@
 """The ledger's rules, in one process and with a controlled clock."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Iterator
@@ -10,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.schedules.table import SCHEDULES
 from memoryvault.tasks.queue import queries
-from memoryvault.tasks.queue.kinds import ArgsInvalid
+from memoryvault.tasks.queue.kinds import ArgsInvalid, validate_args
 from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, NewJob
 from memoryvault.tasks.queue.schema import AGING_SECONDS
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy
@@ -71,9 +70,7 @@ def test_a_quiet_period_begins_again_with_each_stop(ledger: Ledger, clock: Clock
     assert ledger.get(first).run_at == clock.now + 90
 
 
-def test_an_immediate_request_brings_the_waiting_job_forward_and_a_late_one_does_not_push_it_back(
-    ledger: Ledger, clock: Clock
-) -> None:
+def test_an_immediate_request_brings_the_job_forward_and_a_late_one_not_back(ledger: Ledger, clock: Clock) -> None:
     job_id = ledger.enqueue("effect", unique_key="s", delay_seconds=90)
     ledger.enqueue("effect", unique_key="s")
     ledger.enqueue("effect", unique_key="s", delay_seconds=500)
@@ -248,9 +245,7 @@ def test_a_clock_set_back_a_day_delays_nothing(ledger: Ledger, clock: Clock) -> 
     assert ledger.get(failing).run_at <= clock.now + 1
 
 
-def test_the_pause_that_a_host_asks_for_is_kept_though_it_is_longer_than_any_backoff(
-    ledger: Ledger, clock: Clock
-) -> None:
+def test_the_pause_that_a_host_asks_for_is_kept_though_longer_than_a_backoff(ledger: Ledger, clock: Clock) -> None:
     waiting = ledger.enqueue("effect")
     ledger.fail(take(ledger), "its allowance is used up", after_seconds=DAY_SECONDS)
     again = clock.now + DAY_SECONDS
@@ -268,9 +263,7 @@ def test_a_retry_of_a_job_from_before_waits_no_day_when_the_clock_is_set_back(le
     assert ledger.get(failing).run_at == clock.now
 
 
-def test_a_quiet_period_that_began_again_under_a_clock_a_year_ahead_ends_when_that_is_set_right(
-    ledger: Ledger, clock: Clock
-) -> None:
+def test_a_quiet_period_under_a_clock_a_year_ahead_ends_when_it_is_right(ledger: Ledger, clock: Clock) -> None:
     stopped = ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later")
     clock.now += 365 * DAY_SECONDS
     assert ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later") == stopped
@@ -354,3 +347,36 @@ def test_a_missing_or_damaged_file_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.db").write_bytes(b"not a database, but long enough to be read as a header" * 20)
     with pytest.raises(QueueUnavailable, match="file is not a database"):
         Ledger(tmp_path / "bad.db")
+
+
+# The table of job kinds
+
+
+def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:
+    for schedule in SCHEDULES:
+        validate_args(schedule.kind, {**schedule.args, "slot": "x"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "complaint"),
+    [
+        ("nonsense", {}, "no such job kind: 'nonsense'"),
+        ("reflect.session", [], "not an object"),
+        ("reflect.session", {}, "missing session"),
+        ("reflect.session", {"session": "../x"}, "session is not a session"),
+        ("reflect.session", {"session": ".x"}, "session is not a session"),
+        ("reflect.session", {"session": "a", "body": "b"}, "unknown argument 'body'"),
+        ("index.reconcile", {"full": 1}, "full is not a flag"),
+        ("index.reconcile", {"paths": ["a", 1]}, "paths is not a paths"),
+        ("research.idea", {"slug": ""}, "slug is not a text"),
+        ("research.idea", {"slug": "x" * 5000}, "slug is not a text"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(kind: str, args: object, complaint: str) -> None:
+    with pytest.raises(ArgsInvalid, match=complaint):
+        validate_args(kind, args)
+
+
+def test_arguments_that_fit_are_returned() -> None:
+    args = {"session": "0b1c-A.b_c", "slot": "s"}
+    assert validate_args("reflect.session", args) == args

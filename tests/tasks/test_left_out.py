@@ -1,7 +1,5 @@
 """A project that its file `.memoryvault` excludes after a session in it had begun."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

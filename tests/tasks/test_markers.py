@@ -1,7 +1,5 @@
 """The sweep enqueues sessions that are not mined, but not again and again those that cannot be."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A session that a model reads too: real workers, a real endpoint on loopback, and failures between them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -150,11 +148,7 @@ def test_a_long_session_is_sent_in_windows(
 
 # ------------------------------------------------------------------------------------------------ failures
 
-FAULTS = {
-    "500": "status 500",
-    "garbage": "no JSON",
-    "slow": "no answer within 1 s",
-}
+FAULTS = {"500": "status 500", "garbage": "no JSON", "slow": "no answer within 1 s"}
 """The others that an endpoint can have are in sources/test_openai.py."""
 
 
@@ -280,10 +274,7 @@ def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kill_point", "requests"),
-    [("before-replace", 2), ("mid-child", 1)],
-)
+@pytest.mark.parametrize(("kill_point", "requests"), [("before-replace", 2), ("mid-child", 1)])
 def test_a_kill_between_reserving_and_committing_never_spends_more_than_is_put_down(
     sandbox: Sandbox, model: LoopbackModel, kill_point: str, requests: int
 ) -> None:
@@ -429,9 +420,7 @@ def test_the_user_s_own_agent_mines(sandbox: Sandbox, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude", "codex"])
 @pytest.mark.parametrize("mode", ["garbage", "no answer"])
-def test_a_session_that_the_agent_could_not_read_at_its_limit_is_read_again(
-    sandbox: Sandbox, name: str, mode: str
-) -> None:
+def test_a_session_that_the_agent_could_not_read_in_full_is_read_again(sandbox: Sandbox, name: str, mode: str) -> None:
     stand_in = StandInAgent(sandbox.root / "bin", name)
     stand_in.tell(mode)
     choose(sandbox, miner=name, agent_command=str(stand_in.program))
@@ -445,9 +434,7 @@ def test_a_session_that_the_agent_could_not_read_at_its_limit_is_read_again(
 
 
 @pytest.mark.slow
-def test_reflect_takes_another_miner_for_once_and_a_dry_run_is_not_paid_twice(
-    sandbox: Sandbox, model: LoopbackModel
-) -> None:
+def test_reflect_takes_another_miner_and_a_dry_run_is_not_paid_twice(sandbox: Sandbox, model: LoopbackModel) -> None:
     endpoint_of(sandbox, model)
     config = sandbox.root / "config.toml"
     config.write_text(config.read_text("utf-8").replace('"openai"', '"local"'), "utf-8")

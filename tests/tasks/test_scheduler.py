@@ -1,7 +1,5 @@
 """Slots are enqueued once, with several workers and a changing clock."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -158,9 +156,7 @@ def test_schedule_that_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock
     assert [status.last_run for status in parts.status()] == [clock.time, clock.time]
 
 
-def test_the_slots_of_a_worker_follow_a_laptop_into_another_time_zone(
-    ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workers_slots_follow_the_time_zone(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     daily = Schedule("daily", "0 4 * * *", "effect", {"key": "k"})
     parts = Scheduler(ledger, kinds=POLICIES, schedules=(daily,), machine="m")
     try:

@@ -1,7 +1,5 @@
 """queue.db is created once by concurrent processes, and never written by a version that does not know its schema."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

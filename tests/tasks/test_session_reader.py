@@ -1,7 +1,5 @@
 """The reader of a session: the model in the recall service while it answers, n-grams otherwise."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -135,9 +133,7 @@ def test_a_reader_that_insists_asks_again_after_a_passing_fault(settings: Settin
     assert len(asked) == 2
 
 
-def test_a_reader_that_insists_leaves_a_message_at_which_the_service_fails_twice_to_a_later_attempt(
-    settings: Settings,
-) -> None:
+def test_a_reader_that_insists_leaves_a_message_to_later_where_the_service_fails_twice(settings: Settings) -> None:
     with (
         failing_service(settings, 2) as asked,
         SessionReader(settings, start=False, insist=True) as reader,

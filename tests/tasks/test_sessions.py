@@ -1,7 +1,5 @@
 """The markers tell which sessions are still to be mined."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time
@@ -128,9 +126,7 @@ def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, awa
         ("codex", "2026/06/17/rollout-2026-06-17T10-07-16-moved.jsonl", "2026/06/18/rollout-x-moved.jsonl"),
     ],
 )
-def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
-    tmp_path: Path, host: str, before: str, after: str
-) -> None:
+def test_a_session_whose_transcript_moved_is_mined_there(tmp_path: Path, host: str, before: str, after: str) -> None:
     markers, projects = tmp_path / "markers", tmp_path / "projects"
     markers.mkdir()
     old, new, then = projects / before, projects / after, time.time() - 4600

@@ -1,8 +1,5 @@
 """One entry for each skill, in step with its source."""
 
-from __future__ import annotations
-
-import json
 import shutil
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from memoryvault.services.skills import (
 )
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.vault.marker import Marker, create_marker
 
@@ -208,47 +206,39 @@ def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point
     assert index(bed).changed == 0
 
 
-def test_the_command_says_what_it_did(
-    bed: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bed.enter(monkeypatch)
-    monkeypatch.chdir(bed.root)
-    assert main(["skills", "index", "--path", str(repo), "--dry-run"]) == 0
-    assert "2 written (dry run)" in capsys.readouterr().out
-    assert bed.files() == {}
-    assert main(["skills", "index", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["written"] == 2
-    assert main(["skills", "index", "--path", "/no/such/folder"]) == 2
-    assert main(["skills", "index", "--forget", "/no/such/folder"]) == 2
-    assert main(["skills", "index", "--path", str(repo), "--forget", str(repo)]) == 2
+def test_the_command_says_what_it_did(ask: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
+    monkeypatch.chdir(ask.root)
+    assert "2 written (dry run)" in memory("skills", "index", "--path", str(repo), "--dry-run").out
+    assert ask.files() == {}
+    assert memory.json("skills", "index")["written"] == 2
+    memory("skills", "index", "--path", "/no/such/folder", code=2)
+    memory("skills", "index", "--forget", "/no/such/folder", code=2)
+    memory("skills", "index", "--path", str(repo), "--forget", str(repo), code=2)
 
 
 def test_a_dry_run_remembers_no_folder_and_forgets_none(
-    bed: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ask: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, memory: Command
 ) -> None:
-    bed.enter(monkeypatch)
-    monkeypatch.chdir(bed.root)
-    index(bed)
-    write(bed.root / "more" / "gamma", "gamma")
+    monkeypatch.chdir(ask.root)
+    index(ask)
+    write(ask.root / "more" / "gamma", "gamma")
     for arguments, told in (
-        (["--path", str(bed.root / "more"), "--dry-run"], "1 written, 2 unchanged (dry run)"),
+        (["--path", str(ask.root / "more"), "--dry-run"], "1 written, 2 unchanged (dry run)"),
         (["--forget", str(repo), "--dry-run"], "2 archived (dry run)"),
         ([], "2 unchanged"),
     ):
-        assert main(["skills", "index", *arguments]) == 0
-        assert capsys.readouterr().out.split(": ")[1] == told + "\n"
+        assert memory("skills", "index", *arguments).out.split(": ")[1] == told + "\n"
 
 
-def test_dry_run_does_not_remember_the_current_project(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    bed.enter(monkeypatch)
-    project = bed.root / "home" / "shop"
+def test_dry_run_does_not_remember_the_current_project(ask: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = ask.root / "home" / "shop"
     write(project / ".claude" / "skills" / "gamma", "gamma")
     (project / ".git").mkdir()
     monkeypatch.chdir(project)
     assert main(["skills", "index", "--dry-run"]) == 0
-    assert Cursors(bed.settings.state.state_db, SCAN).all() == {}
+    assert Cursors(ask.settings.state.state_db, SCAN).all() == {}
     assert main(["skills", "index"]) == 0
-    assert list(Cursors(bed.settings.state.state_db, SCAN).all()) == [str(project)]
+    assert list(Cursors(ask.settings.state.state_db, SCAN).all()) == [str(project)]
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Budgets hold through crashes, retries and concurrent processes."""
 
-from __future__ import annotations
-
 import sqlite3
 import stat
 import subprocess
@@ -200,9 +198,7 @@ def test_a_file_that_was_set_aside_while_another_waited_is_made_for_this_user_al
     assert stat.S_IMODE(state_db.stat().st_mode) == 0o600
 
 
-def test_stopped_process_with_a_damaged_file_open_blocks_no_other(
-    state_db: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_process_with_a_damaged_file_blocks_none(state_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(damage, "LOCK_SECONDS", 0.1)
     Cursors(state_db, "corpus").set("a", {"offset": 7})
     with ThreadPoolExecutor(1) as pool, state_transaction(state_db):

@@ -1,7 +1,5 @@
 """Jobs that hooks could not put into queue.db are enqueued later."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

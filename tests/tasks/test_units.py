@@ -1,7 +1,5 @@
 """The worker as a service of the login: the files written, the manager's commands, and their removal."""
 
-from __future__ import annotations
-
 import os
 import plistlib
 import shutil

@@ -1,7 +1,5 @@
 """Logs are rotated and old files deleted, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -77,9 +75,8 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "kept"), [(364, True), (1, False)])
-def test_a_clock_that_leapt_ahead_deletes_nothing_for_good(tmp_path: Path, days: int, kept: bool) -> None:
+def test_a_clock_that_leapt_ahead_deletes_nothing_for_good(sandbox: ForkedSandbox, days: int, kept: bool) -> None:
     """Of an idea that was deleted 31 days ago, by the clock: the run before was so many days ago."""
-    sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("service", "worker", "--until-idle")
     Cursors(sandbox.state / "state.db", SCAN).set(LAST_RUN, {"at": time.time() - days * SECONDS_PER_DAY})
     trashed = sandbox.vault / IDEA_TRASH / "one"
@@ -115,8 +112,7 @@ def test_a_leap_of_the_clock_that_was_set_right_counts_for_nothing(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
-    sandbox = ForkedSandbox(tmp_path)
+def test_the_job_prunes_and_copies(sandbox: ForkedSandbox) -> None:
     sandbox.memory("service", "worker", "--until-idle")
     path = sandbox.state / "queue.db"
     with Ledger(path) as ledger, ledger.transaction() as conn:

@@ -1,11 +1,12 @@
 """The worker in this process: huey's consumer with real threads, and handlers of the tests."""
 
-from __future__ import annotations
-
 import errno
 import json
+import logging
 import os
 import signal
+import socket
+import stat
 import sys
 import threading
 import time
@@ -17,15 +18,18 @@ from typing import Any
 
 import pytest
 
-from memoryvault.runtime.errors import VaultUnavailable
+from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
+from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json
-from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.queue.progress import RunProgress
+from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
+from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 
 
@@ -174,9 +178,7 @@ def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_a_signal_that_was_ignored_when_it_was_started_stays_so(
-    state: StatePaths, ledger: Ledger, number: signal.Signals
-) -> None:
+def test_a_signal_ignored_from_the_start_stays_so(state: StatePaths, ledger: Ledger, number: signal.Signals) -> None:
     """`nohup memory service worker &` outlives the terminal."""
 
     def hung_up(job: RunningJob) -> None:
@@ -192,9 +194,7 @@ def test_a_signal_that_was_ignored_when_it_was_started_stays_so(
         signal.signal(number, before)
 
 
-def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_idle(
-    state: StatePaths, ledger: Ledger
-) -> None:
+def test_a_second_worker_is_refused_in_one_line_and_waits_when_asked_to(state: StatePaths, ledger: Ledger) -> None:
     with serving(context(state), {"effect": nothing}):
         wait_until(ledger.worker, "the worker beats")
         with pytest.raises(WorkerRunning, match=rf"already running .*pid {os.getpid()}.*`kill {os.getpid()}` ends"):
@@ -278,9 +278,7 @@ def test_a_handler_past_its_deadline_loses_the_job_and_its_result(
     assert only_job(ledger).history[0]["error"] == "did not end at its deadline of 0 s"
 
 
-def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
-    state: StatePaths, ledger: Ledger, tmp_path: Path
-) -> None:
+def test_leaving_it_stops_children_and_gives_jobs_back(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
     pid_file, handler = sleeper(tmp_path)
     with serving(replace(context(state), drain_seconds=0.2), {"effect": handler}):
         ledger.enqueue("effect")
@@ -357,3 +355,70 @@ def test_work_goes_on_after_the_file_was_locked(
         for job in (job_id, second):
             wait_until(lambda job=job: ledger.get(job).state == "done", "it is done")  # type: ignore[misc]
     assert [job.attempt for job in ledger.list_jobs()] == [1, 1]
+
+
+# The worker's socket is only a hint to look for work, whoever sends to it
+
+
+NONSENSE = (b"", b"\0" * 60_000, b"\xff\xfe 1", b"1 nonsense", b"1 0.0.1", b"1 \x1b[2J9.9", b'{"op": "stop"}', b"stop")
+
+
+def test_only_the_user_can_ring(state: StatePaths) -> None:
+    wakeup = Wakeup(state.wake_socket)
+    wakeup.open()
+    try:
+        assert stat.S_IMODE(os.stat(state.wake_socket).st_mode) == 0o600
+        assert stat.S_IMODE(os.stat(os.path.dirname(state.wake_socket)).st_mode) == 0o700
+    finally:
+        wakeup.close()
+
+
+@pytest.mark.slow
+def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) -> None:
+    """Except one that names a newer version: the worker leaves for it, which is how an upgrade takes over."""
+    setting = WorkerContext(state, poll_seconds=30.0, policies=POLICIES, schedules=())
+    with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": nothing}):
+        for words in NONSENSE:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+                sock.sendto(words, state.wake_socket)
+            job = ledger.enqueue("effect", {"key": f"after {words[:20]!r}"})
+            wake_worker(state.wake_socket)
+            # B023: the closure is waited for within the turn
+            wait_until(lambda: ledger.get(job).state == "done", f"a job is done after {words[:20]!r}")  # noqa: B023
+        assert sum(count for _, _, count in ledger.live_counts()) == 0, "no job came of any of them"
+        wake_worker(state.wake_socket, "999.0")
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")
+
+
+# huey runs what the ledger lets it claim
+
+
+def test_huey_runs_a_due_job_once_and_stores_nothing(tmp_path: Path, ledger: Ledger) -> None:
+    ran: list[Claim] = []
+    wakeup = Wakeup(tmp_path / "wake.sock")
+    huey = VaultHuey(ran.append, lambda: ledger.take(lambda: "me", 30.0), wakeup, poll_seconds=0.01)
+    job_id = ledger.enqueue("effect", {"key": "a"})
+    task = huey.dequeue()
+    assert only_job(ledger).state == "running"
+    huey.execute(task)
+    assert [(claim.job_id, claim.attempt, claim.owner) for claim in ran] == [(job_id, 1, "me")]
+    assert huey.dequeue() is None
+    assert huey.result_count() == huey.pending_count() == 0
+
+
+# The log of a worker that runs for months: a lost stderr does not stop a job
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), BrokenPipeError(), MemoryVaultError("no output")])
+def test_a_warning_that_cannot_be_told_stands_in_the_file_and_stops_nobody(tmp_path: Path, error: Exception) -> None:
+    def refuse(line: str) -> None:
+        raise error
+
+    log = logging.getLogger("memoryvault.test-worklog")
+    handler = JsonLines(str(tmp_path / "log"), refuse)
+    log.addHandler(handler)
+    try:
+        log.warning("the disk is full")
+    finally:
+        log.removeHandler(handler)
+    assert "the disk is full" in (tmp_path / "log").read_text("utf-8")

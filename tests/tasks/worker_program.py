@@ -4,8 +4,6 @@ Each job has one effect, keyed: the file `effects/<key>`, created exclusively.  
 line per attempt, `repeated.log` one per effect that was found to have happened already.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """What a session sees of an index."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -136,10 +134,7 @@ INDEX = """\
 
 
 def test_lines_of_topics_are_found_outside_comments_and_code() -> None:
-    assert [(one.file, one.title) for one in index_lines(INDEX)] == [
-        ("a.md", "A"),
-        ("b.md", "B b"),
-    ]
+    assert [(one.file, one.title) for one in index_lines(INDEX)] == [("a.md", "A"), ("b.md", "B b")]
 
 
 def test_a_line_takes_its_old_place_and_all_else_stays() -> None:

@@ -1,7 +1,5 @@
 """Claude Code's own notes: read, copied, followed, left alone."""
 
-from __future__ import annotations
-
 import json
 import signal
 import time
@@ -119,9 +117,7 @@ def test_later_edits_are_followed_and_nothing_else_is_written(bed: Bed, notes: P
     assert results(bed) == {"a.md": "imported"}
 
 
-def test_a_project_that_links_out_of_the_vault_keeps_no_other_from_being_copied(
-    bed: Bed, notes: Path, tmp_path: Path
-) -> None:
+def test_a_project_that_links_out_of_the_vault_stops_no_other_copy(bed: Bed, notes: Path, tmp_path: Path) -> None:
     (notes / "a.md").write_text(OLD)
     assert results(bed) == {"a.md": "imported"}
     elsewhere = tmp_path / "elsewhere"
@@ -186,9 +182,7 @@ def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path)
     assert sorted("laptop" in text for text in bed.files().values()) == [False, True]
 
 
-def test_copies_edited_while_the_state_was_lost_are_searched_once(
-    bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_edited_without_a_state_are_read_once(bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (notes / "a.md").write_text(OLD)
     (path,) = (str(one.path) for one in bring_in(bed))
     bed.edit(path, "one skill", "my own words")
@@ -266,9 +260,7 @@ def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(be
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 @pytest.mark.parametrize("is_back", [True, False])
-def test_after_a_killed_removal_the_note_comes_back_with_the_hosts(
-    bed: Bed, notes: Path, point: str, is_back: bool
-) -> None:
+def test_after_a_killed_removal_the_note_is_back_with_it(bed: Bed, notes: Path, point: str, is_back: bool) -> None:
     (notes / "a.md").write_text(OLD)
     bring_in(bed)
     (notes / "a.md").unlink()

@@ -1,8 +1,8 @@
 """Topics: a file and its index line, changed together."""
 
-from __future__ import annotations
-
 import json
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.main import build_parser
+from memoryvault.cli.topics import ACTIONS
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
@@ -20,6 +22,7 @@ from memoryvault.services.topics import Topics
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.command import Command, Said
+from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, READ_COMMAND, TYPES
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from ..review.support import Bed
@@ -228,8 +231,7 @@ def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed
     assert files(bed) == ["deploy.md"]
 
 
-def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.enter(monkeypatch)
+def test_the_command_from_end_to_end(ask: Bed, memory: Command) -> None:
 
     def topics(*words: str, project: str = "shop", code: int = 0) -> Said:
         return memory("vault", "topics", *words, "--project", project, code=code)
@@ -237,14 +239,14 @@ def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, 
     for name, slug in (("shop", "shop"), ("My Shop", "my-shop"), ("con", "con-it")):
         assert topics("list", project=name).out == f"{slug} has no topics\n", "a name is given as in any other command"
     write_it = ("write", "deploy", "--type", "project", "--description", "Deploying", "--body", "Tag. See [[b]].")
-    assert topics(*write_it).out.strip() == str(bed.vault / FOLDER / "deploy.md")
+    assert topics(*write_it).out.strip() == str(ask.vault / FOLDER / "deploy.md")
     topic = json.loads(topics("read", "deploy", "--json").out)
     assert topic["links"] == {"b": False}
     assert "use `replace`" in topics("write", "deploy", "--body", "x", code=1).err
     topics("write", "deploy", "--replace", topic["hash"], "--body", "Push.")
     assert "Push." in topics("read", "deploy").out
     assert topics("lint").out == "the notes of shop are in order\n"
-    (bed.vault / FOLDER / "MEMORY.md").write_text("")
+    (ask.vault / FOLDER / "MEMORY.md").write_text("")
     topics("lint", code=1)
     topics("rebuild-index")
     topics("rm", "deploy")
@@ -254,14 +256,7 @@ def test_the_command_from_end_to_end(bed: Bed, monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "point",
-    [
-        "journal-pending",
-        "vault-before-rename",
-        "journal-applied",
-        "journal-applied@2",
-        "journal-recorded",
-    ],
+    "point", ["journal-pending", "vault-before-rename", "journal-applied", "journal-applied@2", "journal-recorded"]
 )
 @pytest.mark.parametrize("repair", ["next write", "start of the worker", "rebuild-index"])
 def test_a_write_that_is_killed_is_whole_or_not_there(bed: Bed, point: str, repair: str) -> None:
@@ -361,3 +356,49 @@ def test_taking_back_that_a_model_removed_the_last_topic_brings_the_index_back(b
     Topics(bed.store, bed.journal, "shop", actor="agent").remove("build")
     bed.undo.carry_out(Selector(last=True))
     assert bed.files() == before
+
+
+# The protocol that the plugin ships matches the code
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SKILL = ROOT / "plugin" / "skills" / "memory" / "topics.md"
+TEXT = SKILL.read_text("utf-8")
+COMMANDS = [
+    line
+    for block in [
+        *re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL),
+        *re.findall(r"`(memory vault topics [^`…]+)`", TEXT),
+    ]
+    for line in block.strip().splitlines()
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_in_it_is_one(command: str) -> None:
+    arguments = shlex.split(command)[1:]
+    args = build_parser(arguments).parse_args(arguments)
+    assert args.command == "vault topics"
+
+
+def test_skill_names_every_action_and_no_other() -> None:
+    assert {shlex.split(command)[3] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
+        "importing is the user's business"
+    )
+
+
+def test_skill_names_the_four_types_and_no_other() -> None:
+    table = TEXT.split("## The four types")[1].split("##")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TYPES
+
+
+def test_skill_has_the_parts_of_a_protocol_and_the_current_limits() -> None:
+    headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
+    assert headings == ["When to read", "When to write", "The four types", "What not to write"]
+    assert f"first {INDEX_LINES} lines ({INDEX_BYTES // 1000} KB)" in TEXT
+    assert "<auto-memory>" in TEXT
+
+
+def test_command_named_in_the_block_exists() -> None:
+    arguments = shlex.split(READ_COMMAND)[1:]
+    assert build_parser(arguments).parse_args(arguments).action == "read"

@@ -1,7 +1,5 @@
 """An empty vault and its store, on a fixed day."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

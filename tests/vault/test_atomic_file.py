@@ -1,7 +1,5 @@
 """Files that are replaced whole (runtime/atomic_file.py)."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

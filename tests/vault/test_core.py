@@ -1,7 +1,5 @@
 """Which always-load entries a session's start gives, and in what order."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.vault.core import count_words, is_ban, select_core

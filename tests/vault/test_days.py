@@ -1,7 +1,5 @@
 """On which day of the user's something was said."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -30,9 +28,7 @@ EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
         (None, UTC, None),
     ],
 )
-def test_a_time_is_on_the_day_of_the_users_zone_and_a_day_is_that_day(
-    stamp: str | None, zone: timezone, day: date | None
-) -> None:
+def test_a_time_is_on_the_day_of_the_users_zone(stamp: str | None, zone: timezone, day: date | None) -> None:
     assert parse_local_day(stamp, zone) == day
 
 

@@ -1,7 +1,5 @@
 """Entries as they are read from files, ours and other people's."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import FrozenInstanceError
 from pathlib import Path

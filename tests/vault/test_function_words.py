@@ -1,7 +1,5 @@
 """Grammar of other languages counts as little as English grammar does."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.runtime.function_words import foreign_function_words
@@ -36,16 +34,12 @@ def test_words_of_grammar_go(prompt: str, content: list[str]) -> None:
     "prompt",
     [
         *(
-            "kill the die process",
-            "MIT license",
-            "what is the war room",
-            "hat man page",
-            "git status",
+            "kill the die process", "MIT license", "what is the war room", "hat man page", "git status",
             "SELECT * FROM a",
         ),
         *("jest config", "todo list", "ci pipeline", "proto files", "comment style", "fast tests", "due date"),
         *("NAS backup", "SES quota", "az login", "dig dns", "num workers", "NIC driver", "door sensor", "todo"),
     ],
-)
+)  # fmt: skip
 def test_an_english_prompt_keeps_words_that_are_grammar_elsewhere(prompt: str) -> None:
     assert content_of(prompt) == "".join(c if c.isalnum() else " " for c in prompt.lower()).split()

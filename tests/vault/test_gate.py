@@ -1,7 +1,5 @@
 """The gate: what its features say, and what its weights must keep to."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.vault.gate import (

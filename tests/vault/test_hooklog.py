@@ -1,7 +1,5 @@
 """The log as hooks write it."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import stat
@@ -19,13 +17,7 @@ def test_a_line_is_json_with_a_utc_time(tmp_path: Path) -> None:
     line = json.loads(file.read_text())
     assert line["level"] == "info"
     assert line["time"].endswith("Z")
-    assert (line["session"], line["ms"], line["queued"], line["note"], line["n"]) == (
-        "abc",
-        3.5,
-        True,
-        None,
-        2,
-    )
+    assert (line["session"], line["ms"], line["queued"], line["note"], line["n"]) == ("abc", 3.5, True, None, 2)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 

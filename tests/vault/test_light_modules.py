@@ -1,7 +1,5 @@
 """Hooks start in milliseconds because what they import loads next to nothing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -11,26 +9,10 @@ import pytest
 import memoryvault
 
 LIGHT = (
-    "runtime.cjk",
-    "runtime.days",
-    "runtime.function_words",
-    "runtime.hooklog",
-    "runtime.interpreter",
-    "runtime.layout",
-    "runtime.normal_form",
-    "runtime.safe_text",
-    "runtime.snapshot",
-    "vault.automemory",
-    "vault.core",
-    "vault.evidence",
-    "vault.header",
-    "vault.marker",
-    "vault.pending",
-    "vault.project",
-    "vault.render",
-    "vault.statuses",
-    "vault.wording",
-)
+    "runtime.cjk", "runtime.days", "runtime.function_words", "runtime.hooklog", "runtime.interpreter", "runtime.layout",
+    "runtime.normal_form", "runtime.safe_text", "runtime.snapshot", "vault.automemory", "vault.core", "vault.evidence",
+    "vault.header", "vault.marker", "vault.pending", "vault.project", "vault.render", "vault.statuses", "vault.wording",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("module", LIGHT)

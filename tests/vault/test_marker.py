@@ -1,7 +1,5 @@
 """Session markers."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import stat
@@ -140,8 +138,7 @@ def test_the_ids_of_real_hosts_are_accepted(good: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"\xff\xfe\x00", b"session_id: other\n", b"session_id: ../x\n", b"offset: 5\n"],
+    "content", [b"", b"\xff\xfe\x00", b"session_id: other\n", b"session_id: ../x\n", b"offset: 5\n"]
 )
 def test_a_damaged_marker_is_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "session-id-abc123.start"

@@ -1,7 +1,5 @@
 """What runs in the background steps back (runtime/priority.py)."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

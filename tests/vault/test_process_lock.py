@@ -1,8 +1,6 @@
 """The lock of a process that runs once for each state folder (runtime/process_lock.py); locks here are of one process,
 as flock tells open files apart and not processes."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading

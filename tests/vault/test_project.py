@@ -1,7 +1,5 @@
 """Which project a folder belongs to; every repository here is made by git itself."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -168,8 +166,7 @@ def test_a_git_file_can_only_name_another_project(repository: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "slug"),
-    [("Crème_Brûlée", "creme-brulee"), ("a--b", "a-b"), ("", ""), ("проект", "project-cebb5ccc")],
+    ("name", "slug"), [("Crème_Brûlée", "creme-brulee"), ("a--b", "a-b"), ("", ""), ("проект", "project-cebb5ccc")]
 )
 def test_a_name_is_made_of_ascii_words(name: str, slug: str) -> None:
     assert project_slug(name) == slug or (name == "проект" and project_slug(name).startswith("project-"))

@@ -1,7 +1,5 @@
 """Finding what is remembered already."""
 
-from __future__ import annotations
-
 import pytest
 
 from memoryvault.runtime.errors import VaultUnavailable
@@ -62,9 +60,7 @@ def test_what_is_no_fingerprint_is_a_bug(store: VaultStore, bad: str) -> None:
         find_by_fingerprint(store, bad)
 
 
-def test_thousands_of_files_are_skimmed_without_parsing_them(
-    store: VaultStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_thousands_of_files_are_skimmed_and_not_parsed(store: VaultStore, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = store.vault / "personal-private" / "fix"
     folder.mkdir(parents=True)
     for number in range(300):

@@ -1,15 +1,16 @@
 """What is printed for the model."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memoryvault.vault.evidence import strip_evidence
 from memoryvault.vault.header import skim
+from memoryvault.vault.note_text import is_cut, said_once
 from memoryvault.vault.render import (
     around_words,
     estimate_tokens,
@@ -19,6 +20,7 @@ from memoryvault.vault.render import (
     select_hits,
     status_line,
 )
+from memoryvault.vault.wording import LEAST_LEFT_OUT, beginning_of, cut, end_of
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,7 @@ def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
         ({"excerpt": ""}, "the-slug"),
     ],
 )  # fmt: skip
-def test_a_title_is_given_where_the_text_does_not_say_it_and_a_slug_only_where_there_is_nothing(
-    item: dict[str, str], line: str
-) -> None:
+def test_a_title_is_given_where_the_text_does_not_say_it_else_a_slug(item: dict[str, str], line: str) -> None:
     (_, shown) = render_block([{"slug": "the-slug", "kind": "preferences", **item}], 0).splitlines()
     assert shown == f"- {line}"
 
@@ -196,3 +196,111 @@ def test_nothing_that_names_an_entry_drives_a_terminal_either() -> None:
 def test_the_status_line_counts_and_names() -> None:
     assert status_line(["a", "b"]) == "Loaded 2 relevant entries: a, b"
     assert status_line([]) == "Loaded 0 relevant entries"
+
+
+# A note as its reader sees it: each thing once
+
+
+EVIDENCE = "## Evidence\n\nProposed because: it was said twice.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("# Use pnpm\n\nUse pnpm.\n\n" + EVIDENCE + "> use pnpm\n\nSession a", EVIDENCE + "Session a"),
+        ("Use pnpm.\n\n" + EVIDENCE + "> No, use pnpm", EVIDENCE + "> No, use pnpm"),
+        ("# Use pnpm\n\nUse pnpm instead of npm.\n\n> Use pnpm instead\n> of npm.", "Use pnpm instead of npm."),
+        ("# Another heading\n\nUse it.", "# Another heading\n\nUse it."),
+        ("# Use pnpm", ""),
+        ("", ""),
+    ],
+)
+def test_what_only_repeats_the_title_or_the_statement_is_left_out(body: str, left: str) -> None:
+    assert said_once(body, "Use pnpm") == left
+
+
+def test_a_title_that_is_the_statement_cut_off_is_left_out() -> None:
+    title = "If the disk is full, stop …"
+    body = f"# {title}\n\nif the disk is full, stop and\ntell me.\n\n## Evidence\n\nSession a"
+    assert is_cut(body, title)
+    assert not is_cut("# Use pnpm …\n\nUse npm.", "Use pnpm …")
+    assert not is_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
+
+
+def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
+    body = "Use pnpm.\n\nMy remark.\n\nUse pnpm."
+    assert said_once(body, "Tools") == body
+
+
+# Evidence is for the reader of a note; recall sees what stands before it
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("Ship on Tuesdays.\n\n## Evidence\n\n> we ship on Tuesdays\n", "Ship on Tuesdays."),
+        ("Ship on Tuesdays.\n", "Ship on Tuesdays.\n"),
+        (
+            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
+            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
+        ),
+        ("## Evidence\n\n> only that\n", ""),
+        ("", ""),
+    ],
+)
+def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
+    assert strip_evidence(body) == kept
+
+
+# A text that is too long for its line says so, and stops at a word
+
+
+def test_a_long_text_ends_at_a_word_with_a_mark() -> None:
+    assert cut("one two three four five six seven eight", 12) == "one two …"
+    assert cut("one two, three four five six seven eight", 9) == "one two …", "no comma before the mark"
+    assert cut("one two three four five six seven eight", 13) == "one two three …", "a word that ends there is kept"
+
+
+def test_what_the_mark_would_hardly_shorten_is_shown() -> None:
+    assert cut("we could also add it to logging, right?", 24) == "we could also add it to logging, right?"
+    assert cut("short", 100) == "short"
+    assert cut(" two\n lines ", 100) == "two lines"
+
+
+def test_a_word_longer_than_the_line_is_cut_within() -> None:
+    assert cut("." * 99, 40) == "." * 40 + " …", "something is left"
+    assert cut("see https://example.org/" + "a" * 60, 40) == "see https://example.org/" + "a" * 16 + " …"
+
+
+@given(st.text(alphabet="ab ,.\n", max_size=80), st.integers(4, 60))
+def test_a_cut_text_is_a_beginning_and_never_much_longer_than_asked(text: str, characters: int) -> None:
+    line, shown = " ".join(text.split()), cut(text, characters)
+    assert line.startswith(shown.removesuffix(" …"))
+    assert shown.endswith(" …") == (shown != line)
+    assert len(shown) <= characters + LEAST_LEFT_OUT
+
+
+@given(st.text(alphabet='ab \n"', max_size=80), st.integers(1, 60))
+def test_no_word_is_cut_in_two_but_one_that_fills_all_of_the_room(text: str, characters: int) -> None:
+    words = text.replace('"', " ").split()
+    for part in (beginning_of(text, characters), end_of(text, characters)):
+        left = part.replace('"', " ").split()
+        assert len(part) <= max(characters, 0)
+        assert set(left) <= set(words) or len(left) == 1
+    assert text.startswith(beginning_of(text, characters))
+    assert text.endswith(end_of(text, characters))
+
+
+def test_a_text_without_blanks_between_its_words_fills_the_room() -> None:
+    """Of such a text all was dropped but what a blank divides from it."""
+    told = "端口已经被占用，因此数据库连接失败。" * 50
+    assert beginning_of(f"错误 {told}", 300) == f"错误 {told}"[:300]
+    assert end_of(f"{told}\n", 300) == f"{told}\n"[-300:]
+    assert beginning_of(f"{told[:18]}sk-1234567890 {told}", 25) == told[:18]
+    assert end_of(f"{told}sk-1234567890{told[:18]}", 24) == told[:18]
+
+
+def test_the_end_begins_with_a_line_if_one_is_near() -> None:
+    lines = "x " * 100
+    assert end_of(f"password: hunter2\n{lines}", len(lines) + 8) == lines, "not with a value without its name"
+    assert end_of(f"password: hunter2 {lines}", len(lines) + 4) == f" {lines}"

@@ -1,7 +1,5 @@
 """Slugs, and which names are allowed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -86,10 +84,7 @@ def test_a_second_note_of_a_name_gets_the_last_words_that_tell_them_apart(slug: 
         ("Add /memory inspect command", "add-memory-inspect-command"),
         ("let's add a linear issue for that please", "add-a-linear-issue-for-that-please"),
         ("!!!", "untitled-idea"),
-        (
-            "A very long idea title that runs well past the forty character limit",
-            "long-idea-title-that-runs-well-past",
-        ),
+        ("A very long idea title that runs well past the forty character limit", "long-idea-title-that-runs-well-past"),
         ("A command that shows which rules were broken", "command-that-shows-which-rules"),
     ],
 )
@@ -138,14 +133,7 @@ def test_a_discovery_source_is_named_after_its_repository(url: str, slug: str) -
         assert source_slug(url) == slug
 
 
-@pytest.mark.parametrize(
-    ("slug", "taken", "free"),
-    [
-        ("x", [], "x"),
-        ("x", ["x"], "x-2"),
-        ("x", ["x", "x-2"], "x-3"),
-    ],
-)
+@pytest.mark.parametrize(("slug", "taken", "free"), [("x", [], "x"), ("x", ["x"], "x-2"), ("x", ["x", "x-2"], "x-3")])
 def test_a_taken_slug_gets_the_next_free_number(slug: str, taken: list[str], free: str) -> None:
     assert free_slug(slug, taken) == free
     assert free_slug(slug, lambda candidate: candidate in taken) == free

@@ -1,7 +1,5 @@
 """The snapshot that hooks read instead of config.toml."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Writers that compete, and writers that are killed: real processes, real signals, files afterwards."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import multiprocessing
@@ -16,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from memoryvault.runtime.errors import EditConflict, EntryExists, MemoryVaultErr
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.paths import resolve_inside
 from memoryvault.runtime.slug import free_slug
+from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault import store as store_module
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import content_hash
@@ -74,9 +74,7 @@ def test_twenty_writers_of_one_name_get_twenty_files(root: Path) -> None:
     assert names == sorted(["idea.md", *(f"idea-{n}.md" for n in range(2, 21))])
 
 
-def test_a_vault_that_is_moved_away_at_this_moment_is_not_made_anew(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vault_that_is_moved_away_meanwhile_is_not_made_anew(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vault, store = root / "MemoryVault", store_in(root)
     store.create("a/note.md", {"kind": "fix"}, None, Scrubbed("x"))
 
@@ -178,11 +176,7 @@ else:
 
 
 def killed_writer(root: Path, what: str) -> int:
-    env = {
-        **os.environ,
-        "MEMORY_TEST_MODE": "1",
-        "MEMORY_TEST_KILL_POINT": "vault-before-rename",
-    }
+    env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "vault-before-rename"}
     command = [sys.executable, "-c", KILLED_WRITER, str(root), what]
     return subprocess.run(command, env=env, timeout=60, cwd="/").returncode
 
@@ -269,9 +263,7 @@ def test_installations_that_share_only_the_vault_wait_for_each_other(root: Path)
 
 
 @pytest.mark.parametrize("fault", [errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP])
-def test_a_file_system_that_locks_no_folders_can_be_written(
-    root: Path, fault: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_locks_no_folders_can_be_written(root: Path, fault: int, monkeypatch: pytest.MonkeyPatch) -> None:
     flock = fcntl.flock
 
     def refuse(descriptor: int, operation: int) -> None:
@@ -412,3 +404,82 @@ def test_an_editor_that_saves_all_the_time_never_loses_a_save(root: Path) -> Non
         except MemoryVaultError as error:  # pragma: no cover
             raise AssertionError(str(error)) from error
     assert refused == 10
+
+
+# An editor that saves in place: it empties the file and writes it anew, and who looks meanwhile sees half of it
+
+
+PAUSE_SECONDS = 0.4
+
+
+@contextmanager
+def saving(path: Path, before: str, after: str, pause: float = PAUSE_SECONDS) -> Iterator[None]:
+    """The editor has written `before` in place, and writes `after` a little later."""
+    path.write_text(before)
+
+    def rest() -> None:
+        time.sleep(pause)
+        path.write_text(after)
+
+    editor = threading.Thread(target=rest)
+    editor.start()
+    try:
+        yield
+    finally:
+        editor.join()
+
+
+@pytest.mark.parametrize("half", ["", "---\nkind: preferences\nfinger"])
+def test_a_rule_that_is_read_half_way_through_a_save_is_not_mined_into_a_second_file(bed: Bed, half: str) -> None:
+    (path,) = bed.remember(RULE).written
+    whole = (bed.vault / path).read_text()
+    with saving(bed.vault / path, half, whole):
+        bed.remember(RULE)
+    assert bed.files() == {path: whole}
+
+
+@pytest.mark.parametrize("half", ["", "---\nkind: preferences\nfinger"])
+def test_a_save_that_takes_longer_postpones_a_rule_that_would_get_the_files_name(bed: Bed, half: str) -> None:
+    (path,) = bed.remember(RULE).written
+    whole = (bed.vault / path).read_text()
+    with saving(bed.vault / path, half, whole, pause=3.0), pytest.raises(VaultUnavailable, match="being saved"):
+        bed.remember(RULE)
+    bed.remember(RULE)
+    assert bed.files() == {path: whole}
+
+
+def test_a_file_that_stays_empty_postpones_nothing_after_a_minute(bed: Bed) -> None:
+    (path,) = bed.remember(RULE).written
+    (bed.vault / path).write_text("")
+    long_ago = time.time() - 61
+    os.utime(bed.vault / path, (long_ago, long_ago))
+    (second,) = bed.remember(RULE).written
+    assert second != path
+
+
+def test_what_a_person_types_while_we_write_is_kept(bed: Bed) -> None:
+    (path,) = bed.remember(RULE).written
+    file = bed.vault / path
+    typed = file.read_text() + "\nA line.\n" * 14
+    with saving(file, typed[: len(typed) // 2], typed):
+        entry = bed.store.read(path)
+        with pytest.raises(EditConflict):
+            bed.store.update(path, entry.content_hash, body=Scrubbed("Ours."))
+    assert file.read_text() == typed
+
+
+def test_what_is_deleted_while_a_person_saves_it_is_kept(bed: Bed) -> None:
+    (path,) = bed.remember(RULE).written
+    file = bed.vault / path
+    typed = file.read_text() + "\nA line.\n"
+    with saving(file, typed[:-5], typed), pytest.raises(EditConflict):
+        bed.store.remove(path, bed.store.read(path).content_hash)
+    assert file.read_text() == typed
+
+
+def test_a_note_that_was_saved_whole_is_not_waited_for(bed: Bed) -> None:
+    (path,) = bed.remember(RULE).written
+    began = time.monotonic()
+    for number in range(5):
+        bed.store.update(path, bed.store.read(path).content_hash, body=Scrubbed(f"Ours {number}."))
+    assert time.monotonic() - began < 5

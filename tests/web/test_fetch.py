@@ -1,7 +1,5 @@
 """The guarded fetcher against real servers on loopback that misbehave in every way."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil
@@ -77,19 +75,11 @@ def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://example.org/",
-        "file:///etc/passwd",
-        "https://example.org:8443/",
-        "https://user:secret@example.org/",
-        "https://127.0.0.1/",
-        "https://2130706433/",
-        "https://[::1]/",
-        "https://[::ffff:127.0.0.1]/",
-        "https://169.254.169.254/latest/meta-data/",
-        "https://xn--a/b",
-        "not an address",
+        "http://example.org/", "file:///etc/passwd", "https://example.org:8443/", "https://user:secret@example.org/",
+        "https://127.0.0.1/", "https://2130706433/", "https://[::1]/", "https://[::ffff:127.0.0.1]/",
+        "https://169.254.169.254/latest/meta-data/", "https://xn--a/b", "not an address",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_https_to_a_public_address_is_refused(url: str) -> None:
     asked: list[str] = []
     with pytest.raises(FetchRefused) as refused:
@@ -197,10 +187,7 @@ def test_a_budget_stops_a_chain_of_redirects_before_the_next_request(web: Site) 
     assert web.paths() == ["/a"]
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["https://169.254.169.254/", "http://example.org/", "file:///etc/passwd"],
-)
+@pytest.mark.parametrize("target", ["https://169.254.169.254/", "http://example.org/", "file:///etc/passwd"])
 def test_a_redirect_to_an_address_that_is_not_public_is_refused(web: Site, target: str) -> None:
     web.replies["/a"] = Reply(status=302, headers={"Location": target})
     with pytest.raises(FetchRefused):
@@ -344,18 +331,14 @@ def test_a_certificate_that_nobody_vouches_for_fails(self_signed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_certificate_is_checked_against_the_name_not_the_address(
-    self_signed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_certificate_is_checked_against_the_name(self_signed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
     trusting = httpx.create_ssl_context(verify=True, trust_env=False)
     trusting.load_verify_locations(self_signed)
     with site({"/a": Reply(b"x")}, tls=self_signed) as web:
         fetcher = Fetcher(
-            QUICK,
-            allow={("named.example", web.port), ("other.example", web.port)},
-            resolver=lambda host, port: [HOST],
+            QUICK, allow={("named.example", web.port), ("other.example", web.port)}, resolver=lambda host, port: [HOST]
         )
         monkeypatch.setattr(fetcher, "_tls", lambda: trusting)
         assert fetcher.get(f"https://named.example:{web.port}/a").body == b"x"

@@ -1,12 +1,10 @@
 """Records the terminal session of docs/how-to/first-session.md: real commands in a fresh home, on their own terminal.
 
-    python -m memoryvault.tests.recording       makes the page's block and docs/session.cast anew (`make recording`)
+    python -m memoryvault.bench.recording       makes the page's block and docs/session.cast anew (`make recording`)
 
 Nothing of what is shown is written by hand. The home folder's path is shown as `~`; of a bar that moves only its last
 state stands in the block, and all of them in the cast (asciinema, version 2).
 """
-
-from __future__ import annotations
 
 import json
 import os
