@@ -70,7 +70,7 @@ def test_a_list_of_steps_is_one_thought_with_the_line_that_names_it(picked: str)
     assert found.statement == "Steps to deploy: 1. build 2. push the tag 3. wait for the checks to pass"
 
 
-@pytest.mark.parametrize("name", ["Steps to deploy", "Procedure for a hotfix", "Our checklist for a release"])
+@pytest.mark.parametrize("name", ["Steps to deploy", "Our checklist for a release", "Deploy steps", "How we ship"])
 def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_thinks(name: str) -> None:
     (found,) = read(f"{name}:\n1. build\n2. push the tag", Said("nothing of it"))
     assert (found.category, found.claimed_rule, found.standing_rule) == ("workflow", True, False)
