@@ -259,7 +259,7 @@ def _allows_part(one: Wording, other: Wording) -> bool:
 
 
 def _replaces(one: Wording, other: Wording) -> bool:
-    """Whether one only refuses a value, maybe for one that the other statement lacks, and that wants the refused one."""
+    """Whether one only refuses a value, maybe for one that the other lacks, and the other wants the refused one."""
     chosen = one.wanted - one.conditional
     return _negates(one, other) and len(chosen) <= MOST_VALUE_WORDS and not (chosen and chosen <= other.words)
 
