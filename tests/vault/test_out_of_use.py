@@ -126,7 +126,7 @@ def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
     [
         "Status: dismissed", "STATUS: Dismissed", "\u200bstatus: dismissed", " status: dismissed\ntags: [a]",
         "\tstatus: dismissed", "status: dismissed\nstatus: active", "status: active\nStatus: dismissed",
-        "title: a\n  status: dismissed",
+        "title: a\n  status: dismissed", 'status: "dismissed" # by me', "status: 'dismissed' # a # b",
     ],
 )  # fmt: skip
 def test_a_status_counts_however_it_is_written(header: str) -> None:
@@ -228,6 +228,7 @@ def test_bytes_that_are_no_text_are_no_memory() -> None:
         '---\ncreated: <% tp.date.now("YYYY") %>\n---\n\nText.\n',
         "---\nkind: fix\n---\n\nAlways write the ledger report as {{value}}.\n",
         "Meeting with {{VALUE:who}} on {{VDATE:day,YYYY}}\n",
+        "From {{linkcurrent}}: {{CLIPBOARD}}\n",
     ],
 )
 def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
@@ -248,6 +249,30 @@ def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
 )
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "left"),
+    [
+        ("templates.json", '{"folder": "Memory/Vorlagen"}', ["a.md"]),
+        ("plugins/templater-obsidian/data.json", '{"templates_folder": "/Memory/Vorlagen/"}', ["a.md"]),
+        ("templates.json", '{"folder": "Memory"}', ["Vorlagen/Woche/t.md", "a.md"]),
+        ("templates.json", '{"folder": "Vorlagen"}', ["Vorlagen/Woche/t.md", "a.md"]),
+        ("templates.json", "[1", ["Vorlagen/Woche/t.md", "a.md"]),
+    ],
+)
+def test_nothing_in_the_folder_that_obsidian_is_told_is_a_memory(
+    tmp_path: Path, file: str, settings: str, left: list[str]
+) -> None:
+    vault = tmp_path / "Memory"
+    for path, text in (
+        (tmp_path / ".obsidian" / file, settings),
+        (vault / "a.md", "A"),
+        (vault / "Vorlagen/Woche/t.md", "T"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert sorted(list_notes(vault).notes) == sorted(VaultStore(vault, tmp_path / "lock", date.today).walk()) == left
 
 
 def test_the_users_own_kind_may_be_called_templates() -> None:
