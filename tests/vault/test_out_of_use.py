@@ -115,6 +115,20 @@ def test_a_status_that_cannot_be_read_does_not_count_as_active(header: str) -> N
     assert find_fault(text) is not None
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "kind: fix\n{status: dismissed}",
+        "{kind: fix, status: dismissed}",
+        '{\n"kind": "fix",\n"status": "dismissed",\n"tags": []\n}',
+    ],
+)
+def test_a_status_in_braces_is_read_by_nobody_as_active(header: str) -> None:
+    text = f"---\n{header}\n---\n\nText.\n"
+    assert not EntryFile("a.md", text).is_in_use
+    assert parse_entry("a.md", text.encode()).status in ("dismissed", "unreadable")
+
+
 @pytest.mark.parametrize("text", ["---\nkind: fix\nstatus: dismissed\n\nText.\n", "---\nstatus: active\nText."])
 def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
     assert read(text) == "unreadable"
