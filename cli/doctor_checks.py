@@ -32,6 +32,7 @@ from ..runtime.background import may_start
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import EntryNotFound, MemoryVaultError
 from ..runtime.settings import Settings
+from ..services.conflicts import copy_paths
 from ..services.corpus.backfill import plan_corpus
 from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
@@ -241,7 +242,7 @@ def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str]
 
 def sync_clients(context: Context) -> Finding:
     """No sync client left copies of notes, which are not indexed."""
-    copies = sorted(list_notes(context.vault).copies)
+    copies = copy_paths(context.store)
     if copies:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
         return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")

@@ -10,10 +10,15 @@ from __future__ import annotations
 import os
 import time
 
-from ..runtime.cjk import cut_cjk, function_letters, split_cjk, without_chance_pairs
+from ..runtime.cjk import (
+    cut_cjk,
+    function_letters,
+    index_text,
+    plain_letters,
+    without_chance_pairs,
+)
 from ..runtime.function_words import CHATTER, foreign_function_words, is_significant
 from ..runtime.layout import ALWAYS_LOAD
-from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
 from ..vault.render import around_words
@@ -153,7 +158,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     hits: list[tuple[float, EntryFile]] = []
     best = _best_passages(query, connection, match)
     # As the service has it: a single word gets the note that no other shares it with, and brings no other.
-    is_one_run = len(split_words(normal_form(query.text))) == 1
+    is_one_run = len(split_words(plain_letters(query.text))) == 1
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
     if is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
@@ -192,7 +197,7 @@ def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
     connection.execute("DELETE FROM temp.said")
     connection.executemany(
         "INSERT INTO temp.said (rowid, text) VALUES (?, ?)",
-        [(number, split_cjk(normal_form(text))) for number, text in enumerate(texts)],
+        [(number, index_text(text)) for number, text in enumerate(texts)],
     )
     found: list[set[str]] = [set() for _ in texts]
     for number, term in connection.execute("SELECT doc, term FROM temp.said_term"):
@@ -271,7 +276,7 @@ def _index_files(query: FallbackQuery) -> Any:
     connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])
     connection.executemany(
         "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, '', ?)",
-        [(number, hit.slug, split_cjk(normal_form(hit.body))) for number, hit in entries],
+        [(number, hit.slug, index_text(hit.body)) for number, hit in entries],
     )
     connection.execute("COMMIT")
     return connection
@@ -298,7 +303,7 @@ def significant_words(text: str) -> list[str]:
     chatter."""
     found: list[str] = []
     every: list[str] = []
-    for run in split_words(normal_form(text)):
+    for run in split_words(plain_letters(text)):
         grammar = function_letters(run)
         for start, end in cut_cjk(run):
             every.append(run[start:end])

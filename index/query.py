@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..runtime.cjk import cut_cjk, function_letters, without_chance_pairs
+from ..runtime.cjk import cut_cjk, function_letters, plain_letters, without_chance_pairs
 from ..runtime.function_words import CHATTER, foreign_function_words
 from ..runtime.function_words import is_significant as is_significant
-from ..runtime.normal_form import normal_form
 from .stemming import stem
 
 SCORED_PASSAGES = 8_000
@@ -108,7 +107,7 @@ def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
 def analyse(text: str) -> QueryAnalysis:
     """Analyse a prompt; all words weigh the same until `refine`. Accepts any text."""
     # Half of a surrogate pair, as of an emoji that was cut in two: tokenizers reject it.
-    text = normal_form(text.encode("utf-8", "replace").decode("utf-8"))
+    text = plain_letters(text.encode("utf-8", "replace").decode("utf-8"))
     words = dict.fromkeys(_significant_words(text))
     identifiers = tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
     if all(word in CHATTER for word in words):
@@ -233,8 +232,8 @@ def _match_units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str,
             continue
         words = _WORD.findall(identifier)
         parts.setdefault(_quote(" ".join(words)), tuple(stem(word.lower()) for word in words))
-        for part in _CAMEL.findall(identifier):
-            if len(part) > 2 and is_significant(part.lower()):
+        for part in [identifier.replace("_", ""), *_CAMEL.findall(identifier)]:  # config_loader is ConfigLoader
+            if part.isalnum() and len(part) > 2 and is_significant(part.lower()):
                 parts.setdefault(_quote(part.lower()), (stem(part.lower()),))
     return parts
 

@@ -20,7 +20,7 @@ from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.statuses import OUT_OF_USE
 
 SCHEMA_VERSION = 6
-DERIVATION = 7
+DERIVATION = 8
 """How rows and chunks are made of a file, kept with each row: to be raised when `parse_entry`, `row_of` or
 `chunk_entry` make something else of the same bytes. Not the schema's version: programs of another one are refused. Of
 two programs that use one index in turn, the older one takes what the newer one made as it is."""

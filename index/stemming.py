@@ -7,8 +7,7 @@ from functools import cache
 
 import apsw
 
-from ..runtime.cjk import split_cjk
-from ..runtime.normal_form import normal_form
+from ..runtime.cjk import index_text
 
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """The `tokenize` option of chunk_fts."""
@@ -19,11 +18,6 @@ _lock = threading.Lock()
 @cache
 def _tokenizer() -> apsw.FTS5Tokenizer:
     return apsw.Connection(":memory:").fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
-
-
-def index_text(text: str) -> str:
-    """`text` as the keyword index gets it."""
-    return split_cjk(normal_form(text))
 
 
 def stems(text: str) -> list[str]:

@@ -20,13 +20,13 @@ from typing import Any
 
 import apsw
 
+from ..runtime.cjk import index_text
 from ..runtime.errors import IndexUnavailable
 from ..vault.entry import DISMISSED, REJECTED, Entry
 from ..vault.project import group_of_note
 from . import database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
-from .stemming import index_text
 
 HIDDEN_FOLDERS = frozenset({"_inbox", "_review", "_archive", "_meta", "_skill-watchlist", "_dream-staging"})
 """Special folders whose entries are shown only when the folder is named."""

@@ -129,7 +129,9 @@ class Candidate:
         return self.role == "user" and self.typed
 
 
-IDEA_LABEL = r"(?:(?:an?|one more|another|new|random|crazy|quick|feature|future|todo) )*idea\s*(?::|\s[-—–]\s)"
+IDEA_LABEL = (
+    r"(?:(?:an?|one more|another|new|random|crazy|quick|feature|future|todo) )*idea(?: for later)?\s*(?::|\s[-—–]\s)"
+)
 """Pattern of what says outright that an idea follows; superfluous in a title, beside the kind."""
 _LABEL = re.compile(rf"^{IDEA_LABEL}\s*", re.IGNORECASE)
 

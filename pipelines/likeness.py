@@ -47,11 +47,14 @@ _CONTRACTION = re.compile(r"\b(?:i|you|we|they|he|she|it|that|there|here|who|wha
 _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=[a-z])")
 _FORMS = (
     (re.compile(r"\bno (?=\w+ than\b)"), ""),  # "no longer than 40 lines" is a limit, not a negation.
-    (re.compile(r"\b(\S+) (?:is|are) (?:(?:no longer|not) (?:used|in use|allowed)|out|gone|banned)\b"), r"without \1"),
+    (
+        re.compile(r"\b(\S+) (?:is|are) (?:(?:no longer|not) (?:used|in use|allowed)|out|gone|banned|deprecated)\b"),
+        r"without \1",
+    ),
     (re.compile(r"\bany ?more\b"), ""),
     (re.compile(r"\bno (?:longer|more)\b"), "no"),
     (re.compile(r"\breplac\w* (\S+) (?:with|by)\b"), r"without \1,"),
-    (re.compile(r"\b(?:instead of|rather than)\b"), "without"),
+    (re.compile(r"\b(?:instead of|rather than|in place of|replaces)\b"), "without"),
     (re.compile(r"\b(prefer\w*\b[^.,;:!?]{1,80}?) over\b"), r"\1 without"),
     (re.compile(r"\b((?:switch|mov|migrat|chang)\w*) from (\S+) to\b"), r"\1 without \2, to"),
     (re.compile(r"\.(?=\s|\Z)"), " ; "),
@@ -256,9 +259,9 @@ def _allows_part(one: Wording, other: Wording) -> bool:
 
 
 def _replaces(one: Wording, other: Wording) -> bool:
-    """Whether one only refuses a value, maybe for another one, and the other statement wants the refused one."""
+    """Whether one only refuses a value, maybe for one that the other lacks, and the other wants the refused one."""
     chosen = one.wanted - one.conditional
-    return _negates(one, other) and len(chosen) <= MOST_VALUE_WORDS and not chosen & other.words
+    return _negates(one, other) and len(chosen) <= MOST_VALUE_WORDS and not (chosen and chosen <= other.words)
 
 
 def _changes_places(one: Wording, other: Wording) -> bool:

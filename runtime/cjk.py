@@ -1,25 +1,32 @@
-"""Cut Chinese, Japanese and Korean text into terms for a keyword index.
+"""Cut text into terms for a keyword index, of scripts without blanks between words above all.
 
-Chinese and Japanese have no blanks between words, and Korean words carry particles: no word of a question would be
-found in another sentence. As search engines do, runs of ideographs and of Hangul are indexed as overlapping pairs
-(bigrams): most words have two letters, and longer ones consist of such pairs. A run of katakana is a loan word; one of
-hiragana is grammar for the most part.
+Chinese, Japanese, Thai, Lao, Khmer and Burmese have no blanks between words, and Korean words carry particles: no word
+of a question would be found in another sentence. As search engines do, runs of ideographs, of Hangul and of these
+scripts' letters are indexed as overlapping pairs (bigrams): most words have two letters, and longer ones consist of
+such pairs. A run of katakana is a loan word; one of hiragana is grammar for the most part.
 
 Light module: hooks import it.
 """
 
 from __future__ import annotations
 
+from .normal_form import normal_form
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
-FIRST_LETTER = "\u1100"
+FIRST_MARK = "\u0300"
+FIRST_LETTER = "\u0e01"
 """The first letter of these scripts."""
 _PAIRED, _KATAKANA, _HIRAGANA = "paired", "katakana", "hiragana"
 _RANGES = (
+    ("\u0e01", "\u0e46", _PAIRED),  # Thai
+    ("\u0e81", "\u0ec6", _PAIRED),  # Lao
+    ("\u1000", "\u103f", _PAIRED),  # Burmese
     ("\u1100", "\u11ff", _PAIRED),  # Hangul in parts
+    ("\u1780", "\u17b3", _PAIRED),  # Khmer
     ("\u3005", "\u3007", _PAIRED),  # the signs of repetition and of zero
     ("\u3041", "\u309f", _HIRAGANA),
     ("\u30a1", "\u30ff", _KATAKANA),
@@ -41,6 +48,32 @@ _FUNCTION = (
 )
 _FUNCTION_WORDS = tuple(_FUNCTION.split())
 """Chinese words of grammar, and letters that hardly occur in other words."""
+
+
+def plain_letters(text: str) -> str:
+    """Return the text in its normal form and without marks above and below letters that do not compose with them.
+
+    A tokenizer takes the marks of Hindi or Thai for ends of words; those of Arabic and Hebrew are seldom written.
+    """
+    text = normal_form(text)
+    if not text or max(text) < FIRST_MARK:
+        return text
+    from unicodedata import category
+
+    return "".join([letter for letter in text if letter < FIRST_MARK or category(letter)[0] != "M"])
+
+
+def with_joined_names(text: str) -> str:
+    """Return the text, and behind it its names with underscores as one word each: `config_loader` is ConfigLoader."""
+    if "_" not in text:
+        return text
+    runs = "".join([letter if letter.isalnum() or letter == "_" else " " for letter in text]).split()
+    return " ".join([text, *(run.replace("_", "") for run in runs if "_" in run.strip("_"))])
+
+
+def index_text(text: str) -> str:
+    """Return the text as the keyword index gets it."""
+    return split_cjk(with_joined_names(plain_letters(text)))
 
 
 def cut_cjk(run: str) -> Iterator[tuple[int, int]]:

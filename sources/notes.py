@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..runtime.paths import is_downloaded, is_note_name, read_regular
 from ..vault.header import body_of
+from ..vault.listing import obsidian_templates
 
 MAX_NOTES = 20_000
 MAX_NOTE_BYTES = 512 * 1024
@@ -88,13 +89,9 @@ def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
 
     These are "Excluded files" (beginnings of paths, or /regular expressions/) and the folders of templates.
     """
-    settings = root / ".obsidian"
-    filters = _json(settings / "app.json").get("userIgnoreFilters")
+    filters = _json(root / ".obsidian" / "app.json").get("userIgnoreFilters")
     texts = [one for one in filters if isinstance(one, str) and one] if isinstance(filters, list) else []
-    for file, name in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
-        folder = _json(settings / file).get(name)
-        if isinstance(folder, str) and folder.strip("/"):
-            texts.append(folder.strip("/") + "/")
+    texts += [f"{folder}/" for folder in obsidian_templates(root)]
     beginnings = tuple(text.casefold() for text in texts if not _is_expression(text))
     expressions = []
     for text in filter(_is_expression, texts):

@@ -19,7 +19,10 @@ _TEMPLATES = ("template", "templates")
 """A folder of this name, in any case and with a number or signs around it, holds templates, but for notes of this
 kind."""
 _MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
-_FILLED_IN = ("{{date", "{{time", "{{title", "{{value", "{{vdate")
+_FILLED_IN = (
+    *("{{date", "{{time", "{{title"),
+    *("{{value", "{{vdate", "{{macro", "{{clipboard", "{{selected", "{{linkcurrent"),
+)
 """Of Obsidian and its plugin QuickAdd, in any case."""
 _NULLS = ("~", "null", "Null", "NULL")
 
@@ -104,8 +107,10 @@ def _unquote(value: str) -> str:
         return value[1:-1].replace("''", "'")
     if len(value) >= 2 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-    cut = value.find(" #")
-    return value[:cut].rstrip() if cut >= 0 else value
+    is_quoted = value[:1] in ("'", '"')
+    cut = value.rfind(" #") if is_quoted else value.find(" #")
+    bare = value[:cut].rstrip() if cut >= 0 else value
+    return _unquote(bare) if is_quoted and cut >= 0 else bare
 
 
 def _texts(value: str, depth: int = 3) -> list[str]:
@@ -162,6 +167,10 @@ def parse_scalars(header: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     key = ""  # the field whose list the next lines may be
     unreadable = ""
+    if header.lstrip()[:1] == "{" or "\n{" in header:  # YAML's mapping in braces, which may be JSON
+        unreadable = next((field for field in DECISIVE if field in header.lower()), "")
+        if header.lstrip()[0] == "{":
+            return {UNREADABLE: unreadable} if unreadable else {}
     is_nested = False  # whether indented lines belong to the field before them
     for line in header.split("\n"):
         bare = line.strip()

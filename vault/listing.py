@@ -5,6 +5,7 @@ No file is opened, and none is asked for its state.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +14,13 @@ from typing import NamedTuple
 
 from ..runtime.layout import TRASH, is_conflict_copy
 from ..runtime.paths import is_downloaded_child
+
+TEMPLATE_SETTINGS = (
+    ("templates.json", "folder"),
+    ("plugins/templater-obsidian/data.json", "templates_folder"),
+    ("plugins/quickadd/data.json", "templateFolderPath"),
+)
+"""Files in Obsidian's folder of settings, and the field that names the folder of templates."""
 
 
 class NotePaths(NamedTuple):
@@ -33,10 +41,11 @@ def list_folders(
     """Yield each folder ('', or its vault-relative path and a slash) and what it holds, sorted.
 
     A folder comes before those in it, and those in the order of their names. One that vanishes or cannot be read is
-    empty; why it cannot be read is put into `failed`, by its path. Dot-folders and, without `trash`, the trash are left
-    out; no link is followed. `special`: only the underscore folders of these names, with all below them, unless they
-    lie in another underscore folder.
+    empty; why it cannot be read is put into `failed`, by its path. Dot-folders and, without `trash`, the trash and
+    Obsidian's folders of templates are left out; no link is followed. `special`: only the underscore folders of these
+    names, with all below them, unless they lie in another underscore folder.
     """
+    left_out = () if trash else template_folders(vault)
     waiting = [("", special is None)]
     while waiting:
         prefix, is_wanted = waiting.pop()
@@ -70,7 +79,7 @@ def list_folders(
                 ),
             )
         for name in sorted(folders, reverse=True):  # the last one is taken first
-            if name[0] == "." or (name == TRASH and not trash):
+            if name[0] == "." or (name == TRASH and not trash) or f"{prefix}{name}/" in left_out:
                 continue
             if is_wanted or name in (special or ()):
                 waiting.append((f"{prefix}{name}/", True))
@@ -128,10 +137,31 @@ def _conflict_copies(names: Sequence[str]) -> frozenset[str]:
 
 
 def list_notes(vault: Path) -> NotePaths:
-    """Return all notes except those in the trash, and all conflict copies, found in one walk."""
+    """Return all notes except templates and those in the trash, and all conflict copies, found in one walk."""
     found = NotePaths([], [])
+    left_out = template_folders(vault)
     for prefix, (notes, copies) in list_folders(vault, trash=True):
-        if TRASH not in prefix.split("/"):
+        if TRASH not in prefix.split("/") and not prefix.startswith(left_out):
             found.notes.extend(notes)
         found.copies.extend(copies)
+    return found
+
+
+def template_folders(vault: Path) -> tuple[str, ...]:
+    """Return the vault-relative folders, with a slash at the end, that Obsidian's settings name for templates."""
+    top = next((folder for folder in (vault, *vault.parents) if (folder / ".obsidian").is_dir()), None)
+    named = obsidian_templates(top) if top is not None else []
+    inside = [os.path.relpath(f"{top}/{folder}", vault) for folder in named]
+    return tuple(f"{folder}/" for folder in inside if folder.partition("/")[0] not in (".", ".."))
+
+
+def obsidian_templates(root: Path) -> list[str]:
+    """Return the folders of templates that the settings of the Obsidian vault `root` name, relative to it."""
+    found = []
+    for file, name in TEMPLATE_SETTINGS:
+        with suppress(OSError, ValueError, RecursionError):
+            settings = json.loads((root / ".obsidian" / file).read_bytes())
+            folder = settings.get(name) if isinstance(settings, dict) else None
+            if isinstance(folder, str) and folder.strip("/"):
+                found.append(folder.strip("/"))
     return found

@@ -20,6 +20,7 @@ IDEA = "an idea"
 STEPS = "steps"
 """Form of a sentence that makes a workflow, with the list after it."""
 _REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
+_LIST = r"(?:steps|procedure|process|workflow|runbook|checklist)"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", _REQUEST),
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
@@ -28,7 +29,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
         r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"
         r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)",
     ),
-    (STEPS, r"(?:the |our )?(?:steps|procedure|workflow|runbook|checklist) (?:to|for) (?!reproduc)[^:]{1,40}:"),
+    (
+        STEPS,
+        rf"(?!.*\b(?:reproduc|these|following|next|remaining)\w*)(?:(?:the|our|my) )?"
+        rf"(?:{_LIST} (?:to|for) [^:]{{1,40}}:|(?:\w+[ -]){{1,2}}{_LIST}:\s*\Z|how (?:to|we|I) [^:]{{1,40}}:\s*\Z)",
+    ),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),
     ("prefer", r"I (?:always|usually|generally|strongly)? ?(?:prefer|hate|never want|always want)\b"),
     (IDEA, IDEA_LABEL),

@@ -141,8 +141,10 @@ class Miner:
         return [each for each in found if each.category not in ("fact", "fix") or not tells_nothing(each.statement)]
 
     def _is_own(self, turn: Turn, part: Sentence, said: SentenceReading) -> bool:
-        # Each sentence with its surroundings, without which it would be judged differently.
-        is_its = is_own(turn.text, part.start, part.end, self._reader.name, said.apart)
+        # A label that opens the message has nothing before it that could introduce another's words. Other sentences are
+        # judged with their surroundings, without which they would be judged differently.
+        is_labelled = not turn.text[: part.start].strip() and explicit_form(part.of(turn.text)) == IDEA
+        is_its = is_labelled or is_own(turn.text, part.start, part.end, self._reader.name, said.apart)
         return is_its and turn.confirms(part.start, part.end)
 
     def _worth_alone(self, text: str, before: str, parts: Sequence[Sentence], own: Sequence[bool]) -> float:
@@ -159,6 +161,8 @@ class Miner:
         project = self._project(turn)
         text = statement(said)
         is_dark = finding.last - finding.first == 1 and needs_neighbour(said)
+        # What is said of an idea behind it is its speaker's.
+        judged = own[finding.first : finding.first + 1 if finding.category == "idea" else finding.last]
         return Candidate(
             category=finding.category,
             statement=text,
@@ -175,7 +179,7 @@ class Miner:
             score=round(finding.worth, 3),
             limit=finding.limit,
             said_at=moment(turn.timestamp),
-            confirmed=all(own[finding.first : finding.last]) and turn.confirms(start, end),
+            confirmed=all(judged) and turn.confirms(start, end),
             occasion=occasion(turn, self._context.said) if is_dark or turn.origin is Origin.REJECTION else "",
             channel=finding.channel,
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 from zlib import crc32
 
 from .calibration import calibration
+from .forms import IDEA, explicit_form
 from .ngrams import Features, Weights
 
 WEIGHTS = Path(__file__).with_name("surroundings.safetensors")
@@ -38,9 +39,9 @@ def is_own(text: str, start: int, end: int, reader: str, model: float | None = N
     """Whether the passage [start, end) of a message is certainly the person's own words.
 
     `reader`: the reader whose threshold is used. `model`: the model's logit that the words are another's. The text
-    after a colon within the passage must be the person's own, too.
+    after a colon within the passage must be the person's own, too, unless the colon only says that it is an idea.
     """
-    introduced = _INTRODUCTION.match(text, start, end)
+    introduced = None if explicit_form(text[start:end]) == IDEA else _INTRODUCTION.match(text, start, end)
     return all(
         calibration(reader).apart_logit({"words": _packaged().logits(found)["apart"], "model": model or 0.0}) < 0
         for found in [features(text, each, end) for each in (start, *([introduced.end()] if introduced else ()))]

@@ -183,8 +183,8 @@ def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
     """
     pitch, day = pitch_of(entry), said_on(entry) or store.today()
     title, summary = entry.name, pitch
-    by_user = entry.sources and entry.sources[0].host == BY_COMMAND
-    if not by_user and not has_own_title(title, pitch):
+    is_given = entry.written_by_agent or (entry.sources and entry.sources[0].host == BY_COMMAND)
+    if not is_given and not has_own_title(title, pitch):
         title, summary = first_sentence(pitch)
         summary = summary or (f"Said while working on {entry.project}." if entry.project else pitch)
     return section_text(day, title, summary, link_of(store, entry.path)), day

@@ -122,13 +122,13 @@ def test_nothing_outside_the_vault_is_written_before_the_user_agreed(bed: Bed, m
 
 
 def test_an_idea_that_an_agent_wrote_down_reaches_ideas_md_once_the_user_approves_it(bed: Bed) -> None:
-    for title, summary in (("Offline maps", "Ship the tiles with the app."), ("Paper maps", "Print them.")):
+    for title, summary in (("Offline maps", "Ship the map with the app."), ("Paper maps", "Print them.")):
         AgentProposals(bed.settings, bed.store).propose("idea", title, summary)
     before = outside(bed)
     first, second = bed.reviewer.waiting()
     decided = bed.reviewer.decide(first.path, Approve(), run="r")
     assert decided.listed_in == str(bed.root / "Ideas.md")
-    section = f"## {bed.store.today()}: Offline maps\nShip the tiles with the app.\n"
+    section = f"## {bed.store.today()}: Offline maps\nShip the map with the app.\n"
     assert section in ideas_file(bed)
     assert bed.reviewer.waiting() == [second], "nothing more is asked"
     bed.reviewer.undo_last()

@@ -74,7 +74,7 @@ def test_a_list_of_steps_is_one_thought_with_the_line_that_names_it(picked: str)
     assert found.statement == "Steps to deploy: 1. build 2. push the tag 3. wait for the checks to pass"
 
 
-@pytest.mark.parametrize("name", ["Steps to deploy", "Procedure for a hotfix", "Our checklist for a release"])
+@pytest.mark.parametrize("name", ["Steps to deploy", "Our checklist for a release", "Deploy steps", "How we ship"])
 def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_thinks(name: str) -> None:
     (found,) = read(f"{name}:\n1. build\n2. push the tag", Said("nothing of it"))
     assert (found.category, found.claimed_rule, found.standing_rule) == ("workflow", True, False)
@@ -295,11 +295,31 @@ def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str,
 
 
 @pytest.mark.parametrize(
-    "text", ["Idea: a museum of kites.", "Future idea - print every failed webhook", "todo idea: dark mode. Not now."]
+    "text",
+    [
+        "Idea: a museum of kites. It opens by itself.",
+        "Future idea - print every failed webhook",
+        "todo idea: dark mode. Not now.",
+        "Also, idea for later: a dark theme. People asked for it.",
+    ],
 )
 def test_what_is_labelled_an_idea_is_one(text: str) -> None:
     (candidate,) = mine([prompt(text)], reader=Doubtful())
-    assert (candidate.category, candidate.claimed_rule) == ("idea", True)
+    assert (candidate.category, candidate.claimed_rule, candidate.confirmed) == ("idea", True, True)
+
+
+class TakesItForAnothers(Doubtful):
+    name = "model"
+
+    def read(self, message: Message) -> MessageReading:
+        reading = super().read(message)
+        return replace(reading, sentences=[replace(part, apart=20.0) for part in reading.sentences])
+
+
+@pytest.mark.parametrize("lead", ["", "Kim wrote:\n"])
+def test_a_label_that_opens_the_message_says_whose_idea_it_is(lead: str) -> None:
+    (candidate,) = mine([prompt(f"{lead}Idea: we drop the old table. It is unused.")], reader=TakesItForAnothers())
+    assert candidate.confirmed == (not lead)
 
 
 def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memoryvault
 from memoryvault.pipelines.likeness import wording_of
-from memoryvault.runtime.cjk import cut_cjk, function_letters, split_cjk, without_chance_pairs
+from memoryvault.runtime.cjk import cut_cjk, function_letters, index_text, split_cjk, without_chance_pairs
 from memoryvault.runtime.normal_form import composed, normal_form
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.project import project_slug
@@ -100,10 +100,30 @@ def test_a_letter_and_its_accent_are_not_parted_in_a_long_text(before: int) -> N
         ("배포는", ["배포", "포는"]),
         ("log里", ["log", "里"]),
         ("deployment", ["deployment"]),
+        ("กฎลบ", ["กฎ", "ฎล", "ลบ"]),
     ],
 )
 def test_ideographs_and_hangul_give_pairs_and_kana_runs_stay_whole(run: str, terms: list[str]) -> None:
     assert [run[start:end] for start, end in cut_cjk(run)] == terms
+
+
+@pytest.mark.parametrize(
+    ("note", "asked"),
+    [
+        ("เราปล่อยเวอร์ชันวันอังคาร", "ปล่อย"),
+        ("हम मंगलवार को तैनाती करते हैं", "तैनाती"),
+        ("נִכְתָּב בְּיוֹם שְׁלִישִׁי", "שלישי"),
+        ("ننشر يَوْم الثلاثاء", "يوم"),
+        ("call config_loader() twice", "ConfigLoader"),
+    ],
+)
+def test_a_word_of_a_note_is_found_in_it(note: str, asked: str) -> None:
+    terms = index_text(note).casefold().split()
+    assert set(index_text(asked).casefold().split()) <= {term.strip("()") for term in terms}
+
+
+def test_words_of_marks_and_letters_stay_whole() -> None:
+    assert index_text("तैनाती").split() == ["तनत"]
 
 
 @given(st.text(alphabet="数据库ビルがしたら배포a b1", max_size=30))
@@ -112,7 +132,7 @@ def test_a_text_that_was_split_is_split_no_further(text: str) -> None:
     assert split_cjk(" ".join(once)).split() == once
 
 
-@given(st.text(max_size=40, alphabet=st.characters(max_codepoint=0x10FF) | st.sampled_from("ሀᎣក“”—→✓…Ａ🔑\ud83d")))
+@given(st.text(max_size=40, alphabet=st.characters(max_codepoint=0xDFF) | st.sampled_from("ሀᎣგក“”—→✓…Ａ🔑\ud83d")))
 def test_other_scripts_are_left_alone(text: str) -> None:
     assert split_cjk(text) == text
 

@@ -117,6 +117,20 @@ def test_a_status_that_cannot_be_read_does_not_count_as_active(header: str) -> N
     assert find_fault(text) is not None
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "kind: fix\n{status: dismissed}",
+        "{kind: fix, status: dismissed}",
+        '{\n"kind": "fix",\n"status": "dismissed",\n"tags": []\n}',
+    ],
+)
+def test_a_status_in_braces_is_read_by_nobody_as_active(header: str) -> None:
+    text = f"---\n{header}\n---\n\nText.\n"
+    assert not EntryFile("a.md", text).is_in_use
+    assert parse_entry("a.md", text.encode()).status in ("dismissed", "unreadable")
+
+
 @pytest.mark.parametrize("text", ["---\nkind: fix\nstatus: dismissed\n\nText.\n", "---\nstatus: active\nText."])
 def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
     assert read(text) == "unreadable"
@@ -128,7 +142,7 @@ def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
     [
         "Status: dismissed", "STATUS: Dismissed", "\u200bstatus: dismissed", " status: dismissed\ntags: [a]",
         "\tstatus: dismissed", "status: dismissed\nstatus: active", "status: active\nStatus: dismissed",
-        "title: a\n  status: dismissed",
+        "title: a\n  status: dismissed", 'status: "dismissed" # by me', "status: 'dismissed' # a # b",
     ],
 )  # fmt: skip
 def test_a_status_counts_however_it_is_written(header: str) -> None:
@@ -230,6 +244,7 @@ def test_bytes_that_are_no_text_are_no_memory() -> None:
         '---\ncreated: <% tp.date.now("YYYY") %>\n---\n\nText.\n',
         "---\nkind: fix\n---\n\nAlways write the ledger report as {{value}}.\n",
         "Meeting with {{VALUE:who}} on {{VDATE:day,YYYY}}\n",
+        "From {{linkcurrent}}: {{CLIPBOARD}}\n",
     ],
 )
 def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
@@ -245,6 +260,30 @@ def test_what_obsidian_fills_in_is_a_template(text: str) -> None:
 )  # fmt: skip
 def test_nothing_in_templates_is_a_memory(folder: str) -> None:
     assert read("---\nstatus: active\n---\n\nText.\n", f"{folder}/a.md") == "template"
+
+
+@pytest.mark.parametrize(
+    ("file", "settings", "left"),
+    [
+        ("templates.json", '{"folder": "Memory/Vorlagen"}', ["a.md"]),
+        ("plugins/templater-obsidian/data.json", '{"templates_folder": "/Memory/Vorlagen/"}', ["a.md"]),
+        ("templates.json", '{"folder": "Memory"}', ["Vorlagen/Woche/t.md", "a.md"]),
+        ("templates.json", '{"folder": "Vorlagen"}', ["Vorlagen/Woche/t.md", "a.md"]),
+        ("templates.json", "[1", ["Vorlagen/Woche/t.md", "a.md"]),
+    ],
+)
+def test_nothing_in_the_folder_that_obsidian_is_told_is_a_memory(
+    tmp_path: Path, file: str, settings: str, left: list[str]
+) -> None:
+    vault = tmp_path / "Memory"
+    for path, text in (
+        (tmp_path / ".obsidian" / file, settings),
+        (vault / "a.md", "A"),
+        (vault / "Vorlagen/Woche/t.md", "T"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert sorted(list_notes(vault).notes) == sorted(VaultStore(vault, tmp_path / "lock", date.today).walk()) == left
 
 
 def test_the_users_own_kind_may_be_called_templates() -> None:
