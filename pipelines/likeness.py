@@ -232,7 +232,7 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
         is_object = {one.order[-1]} == left and {other.order[-1]} == right
         if cosine is not None or (len(left) == len(right) == 1 and (shared >= HALF or is_object)):
             return Relation.CONTRADICTS
-    if one.telling != other.telling:
+    if not (_has_all(one.telling, other) and _has_all(other.telling, one)):
         return Relation.OTHER
     least = SUBSTITUTED if left and right else SAME_MEANING
     if (cosine is None or cosine < least) and (shared < SAME_WORDING or (left and right)):
@@ -242,6 +242,11 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
     ):
         return Relation.CONTRADICTS
     return Relation.SAME if bool(one.refused) == bool(other.refused) else Relation.OTHER
+
+
+def _has_all(telling: frozenset[str], other: Wording) -> bool:
+    """Whether the other statement has these too, in backticks or not."""
+    return all(name in other.telling or _content(name) in other.order for name in telling)
 
 
 def _negates(one: Wording, other: Wording) -> bool:
@@ -299,6 +304,8 @@ def _is_other_value(one: Wording, other: Wording, left: set[str], right: set[str
     """
     if bool(one.refused) != bool(other.refused) or (left <= one.refused and right <= other.refused):
         return False
+    if any(any(map(str.isdigit, name)) for name in one.telling & other.telling):
+        return False
     return all(
         len(words) <= MOST_VALUE_WORDS and not words & wording.conditional and _is_row(wording.order, words)
         for wording, words in ((one, left), (other, right))
@@ -319,7 +326,8 @@ def shared_words(one: Wording, other: Wording) -> float:
 def may_be_same(one: Wording, other: Wording) -> bool:
     """Whether two statements may be the same if their vectors are close enough."""
     # A cheap test: in a full inbox all pairs are compared, and nearly all share nothing.
-    return one.telling == other.telling and shared_words(one, other) >= LEAST_SHARED
+    telling_alike = _has_all(one.telling, other) and _has_all(other.telling, one)
+    return telling_alike and shared_words(one, other) >= LEAST_SHARED
 
 
 def is_same(one: Wording, other: Wording, cosine: float | None) -> bool:

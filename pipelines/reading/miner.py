@@ -18,7 +18,7 @@ from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
-from .forms import IDEA, ORDERS, STEPS, explicit_form, runs_downloads
+from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
@@ -32,6 +32,8 @@ MOST_CANDIDATES = 12
 LEAST_WORDS = 2
 PROVED_FIX_SCORE = 0.6
 FORM_SCORE = 0.5
+FAINT_SHARE = 1 / 3
+"""Part of the limit of a hint from which on a faint form makes a proposal: the readers know little but English."""
 EXCERPT_CHARS = 700
 
 ProjectOf = Callable[[str], str]
@@ -272,6 +274,8 @@ def _judged(
         category = "preference"
     if form == STEPS:
         category = "workflow"
+    if form == FAINT and worth < limits.hint * FAINT_SHARE:
+        return category, worth, "hint"
     if form is not None and tier in (None, "hint"):
         return category, max(worth, FORM_SCORE), "propose"
     return None if tier is None else (category, worth, tier)

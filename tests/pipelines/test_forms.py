@@ -27,6 +27,8 @@ STATED = (
     "in this repo we use tabs",
     "we use httpx, not requests",
     "We've decided to keep the REST API",
+    "locked: the orders API stays on v2",
+    "we agreed with finance that sent invoices stay",
     "Steps to release:\n1. bump the version\n2. tag it",
     "ab jetzt schreibst du Commits auf Deutsch",
     "从现在起用中文回答",
@@ -36,9 +38,13 @@ STATED = (
 class Doubtful:
     name = "words"
 
+    def __init__(self, worth: float = 0.0, idea: float = 0.0) -> None:
+        self.worth = worth
+        self.idea = idea
+
     def read(self, message: Message) -> MessageReading:
-        part = SentenceReading(0.0, "preference", 0.0, "prompt")
-        return MessageReading(0.0, 0.0, 0.0, [part for _ in message.sentences])
+        part = SentenceReading(self.worth, "preference", 0.0, "prompt")
+        return MessageReading(self.worth, self.idea, 0.0, [part for _ in message.sentences])
 
 
 def prompt(text: str) -> Turn:
@@ -51,6 +57,21 @@ def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str,
     (candidate,) = mine([prompt(text)], reader=Doubtful(), eagerness=eagerness)
     assert candidate.claimed_rule
     assert not candidate.standing_rule
+
+
+@pytest.mark.parametrize(("worth", "is_proposed"), [(0.0, False), (0.05, True)])
+@pytest.mark.parametrize("text", ["c'est toujours cassé", "benutze immer pnpm"])
+def test_always_in_another_language_is_a_hint_if_the_reader_denies_it(
+    text: str, worth: float, is_proposed: bool
+) -> None:
+    """It often means "still", in a report of a bug."""
+    (candidate,) = mine([prompt(text)], reader=Doubtful(worth))
+    assert candidate.claimed_rule is is_proposed
+
+
+def test_a_decision_is_no_idea() -> None:
+    (candidate,) = mine([prompt("locked: the export stays as it is until March")], reader=Doubtful(0.1, idea=0.9))
+    assert candidate.category != "idea"
 
 
 @pytest.mark.parametrize(
@@ -82,8 +103,9 @@ def test_there_are_at_most_ten_forms_and_the_files_stay_small() -> None:
 
 
 def test_each_word_of_another_language_is_found_by_itself() -> None:
-    data: dict[str, list[str]] = json.loads(forms._DATA.read_text("utf-8"))
-    missed = [word for words in data.values() for word in words if explicit_form(f"{word} x") is None]
+    data: dict[str, dict[str, list[str]]] = json.loads(forms._DATA.read_text("utf-8"))
+    words = [word for kinds in data.values() for word in (*kinds["request"], *kinds["always"])]
+    missed = [word for word in words if explicit_form(f"{word} x") is None]
     assert missed == []
 
 

@@ -55,6 +55,17 @@ def test_a_statement_is_the_same_as_itself(_: str, one: str, other: str, cosine:
     assert relation(wording_of(other), wording_of(f"Please, {other.lower()}"), 1.0) is Relation.SAME
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "cosine"),
+    [
+        ("Always use `bun` instead of `node`.", "Use bun, not node.", 0.93),
+        ("staging is on port 8081", "the staging server listens on 8081", 0.87),
+    ],
+)
+def test_marks_and_other_words_beside_an_equal_number_make_no_other_rule(one: str, other: str, cosine: float) -> None:
+    assert relation(wording_of(one), wording_of(other), cosine) is Relation.SAME
+
+
 @pytest.mark.slow
 @pytest.mark.model
 def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
