@@ -1,7 +1,7 @@
 """The explicit forms: words with which a person says outright that something holds. They guarantee a proposal.
 
-There are ten forms in English, and the plainest ones of other languages (`forms.json`): requests, and words for "always"
-and "never", which stand in reports of bugs as well. For a sentence that a reader misses, add an example to its
+There are ten forms in English, and the plainest ones of other languages (`forms.json`): requests, and words for
+"always" and "never", which stand in reports of bugs as well. For a sentence that a reader misses, add an example to its
 training, not a form.
 """
 

@@ -44,6 +44,7 @@ def test_what_is_sure_and_typed_is_saved_and_what_is_likely_is_proposed() -> Non
 
 
 HINTS = "you keep forgetting the type hints. every function gets them"
+TRUTH = "the results in ref/ are from the paper. if a test disagrees with them the test is wrong"
 
 
 @pytest.mark.parametrize(
@@ -51,14 +52,20 @@ HINTS = "you keep forgetting the type hints. every function gets them"
     [
         ("no, not unittest. we use pytest here", "not unittest", "not unittest. we use pytest here"),
         (HINTS, "every function", HINTS),
+        (TRUTH, "e", TRUTH),
         ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
         ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
     ],
-    ids=["two sentences", "what it explains", "one of several tasks", "opening words"],
+    ids=["two sentences", "what it explains", "one that refers back", "one of several tasks", "opening words"],
 )
 def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
     (found,) = read(text, Said(read_as_worth_it))
     assert found.statement == statement
+
+
+def test_a_note_is_named_after_the_best_sentence_and_not_after_a_complaint() -> None:
+    (found,) = read("you put it in the view again. validation lives in the schemas, not in it", Said("schemas"))
+    assert found.title == "Validation lives in the schemas, not in it"
 
 
 STEPS = "Thanks. Steps to deploy:\n1. build\n2. push the tag\n3. wait for the checks to pass\nNow mend the login."
@@ -91,6 +98,9 @@ def test_the_question_that_is_answered_is_a_whole_sentence() -> None:
     turns = [asked, PROMPT._replace(text="we never commit")]
     (found,) = mine(turns, reader=Said("commit"))
     assert found.occasion == "in answer to: “Should I update CLAUDE.md and commit?”"
+    turns = [asked._replace(text="Which port?"), PROMPT._replace(text="the one that is free, 5544")]
+    (found,) = mine(turns, reader=Said("5544"))
+    assert found.occasion == "in answer to: “Which port?”"
 
 
 def test_several_things_in_one_message_are_several_memories() -> None:

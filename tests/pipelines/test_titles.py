@@ -17,6 +17,8 @@ from memoryvault.pipelines.candidate import Candidate, Category
         ("preference", "yeah, yes please - add a page", "Add a page"),
         ("preference", "hmm... ok so use pnpm", "Use pnpm"),
         ("preference", "Good.", "Good"),
+        ("preference", "looks good. btw we squash", "We squash"),
+        ("preference", "no we dont write raw sql", "We dont write raw sql"),
         ("preference", "right-click opens the menu", "Right-click opens the menu"),
         ("preference", "now.js files are generated", "Now.js files are generated"),
         ("preference", "Idea: tabs", "Idea: tabs"),
