@@ -232,6 +232,13 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
         is_object = {one.order[-1]} == left and {other.order[-1]} == right
         if cosine is not None or (len(left) == len(right) == 1 and (shared >= HALF or is_object)):
             return Relation.CONTRADICTS
+    if (
+        left
+        and right
+        and cosine is not None
+        and (_has_other(one, other, left, cosine) or _has_other(other, one, right, cosine))
+    ):
+        return Relation.CONTRADICTS
     if not (_has_all(one.telling, other) and _has_all(other.telling, one)):
         return Relation.OTHER
     least = SUBSTITUTED if left and right else SAME_MEANING
@@ -302,14 +309,31 @@ def _is_other_value(one: Wording, other: Wording, left: set[str], right: set[str
 
     Two prohibitions can both hold, and so can rules for two cases.
     """
-    if bool(one.refused) != bool(other.refused) or (left <= one.refused and right <= other.refused):
-        return False
-    if any(any(map(str.isdigit, name)) for name in one.telling & other.telling):
+    if _holds_beside(one, other) or (left <= one.refused and right <= other.refused):
         return False
     return all(
         len(words) <= MOST_VALUE_WORDS and not words & wording.conditional and _is_row(wording.order, words)
         for wording, words in ((one, left), (other, right))
     )
+
+
+def _holds_beside(one: Wording, other: Wording) -> bool:
+    """Whether one of them forbids and the other does not, or both name one number: then no value of theirs differs."""
+    names_one = any(any(map(str.isdigit, name)) for name in one.telling & other.telling)
+    return names_one or bool(one.refused) != bool(other.refused)
+
+
+def _has_other(one: Wording, other: Wording, value: set[str], cosine: float) -> bool:
+    """Whether all that is one's own is a value, in whose place the other has another one, and adds words: "Deploy on
+    Mondays", "Deploy on Tuesdays now, since the release is on Wednesday". Numbers tell it better than words."""
+    if len(value) > MOST_VALUE_WORDS or value & (one.conditional | one.refused) or _holds_beside(one, other):
+        return False
+    for kind, start, end, begin, _ in SequenceMatcher(None, one.order, other.order, autojunk=False).get_opcodes():
+        if kind == "replace" and set(one.order[start:end]) == value:
+            pair = one.order[start], other.order[begin]
+            is_number = all(word[0].isdigit() for word in pair)
+            return pair[1] not in one.words | other.conditional and (is_number or cosine >= SUBSTITUTED)
+    return False
 
 
 def _is_row(order: Sequence[str], words: set[str]) -> bool:

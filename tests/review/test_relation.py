@@ -66,6 +66,19 @@ def test_marks_and_other_words_beside_an_equal_number_make_no_other_rule(one: st
     assert relation(wording_of(one), wording_of(other), cosine) is Relation.SAME
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "cosine"),
+    [
+        ("our deploy days are tuesday and thursday", "deploy days are monday and thursday from this month", 0.88),
+        ("the staging db runs on port 5433", "staging db runs on port 5434 since the move", 0.9),
+        ("we target python 3.9", "we target python 3.11 after the upgrade", 0.84),
+    ],
+)
+def test_another_value_is_asked_about_though_words_were_added(one: str, other: str, cosine: float) -> None:
+    assert relation(wording_of(one), wording_of(other), cosine) is Relation.CONTRADICTS
+    assert relation(wording_of(other), wording_of(one), cosine) is Relation.CONTRADICTS
+
+
 @pytest.mark.slow
 @pytest.mark.model
 def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
