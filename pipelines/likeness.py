@@ -268,9 +268,9 @@ def _allows_part(one: Wording, other: Wording) -> bool:
 
 
 def _replaces(one: Wording, other: Wording) -> bool:
-    """Whether one only refuses a value, maybe for another one, and the other statement wants the refused one."""
+    """Whether one only refuses a value for another one, and the other statement wants the refused one."""
     chosen = one.wanted - one.conditional
-    return _negates(one, other) and len(chosen) <= MOST_VALUE_WORDS and not chosen & other.words
+    return _negates(one, other) and 0 < len(chosen) <= MOST_VALUE_WORDS and not chosen & other.words
 
 
 def _changes_places(one: Wording, other: Wording) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from ...vault.failure import PLACE, is_raised, read_failure
 from ...vault.turn import Turn
@@ -48,7 +47,7 @@ class ProvedFix:
     said: tuple[int, int]
     """Range of `claim` that describes the fix."""
     change: str
-    """What was changed between the runs, in a few words."""
+    """The last command between the runs; '' if there is none."""
 
     @property
     def symptom(self) -> str:
@@ -105,15 +104,12 @@ class FixFinder:
             end = max((s.end for s in telling if s.end - telling[0].start <= MOST_CHARS), default=telling[0].end)
             said = (telling[0].start, end)
         proved = ProvedFix(mended.step, step, claim, said, _change(mended.changes))
-        # "It failed, and passed after a change to common.go" helps nobody.
-        tells = claim is not None or proved.symptom or not any(change.name in EDITS for change in mended.changes)
+        # "It failed, and passed after a change to common.go" does not tell the cure.
+        tells = claim is not None or not any(change.name in EDITS for change in mended.changes)
         return proved if tells else None
 
 
 def _change(steps: Sequence[ToolStep]) -> str:
-    files = [PurePosixPath(step.file).name for step in steps if step.name in EDITS and step.file]
-    if files:
-        return f"a change to {', '.join(dict.fromkeys(files[-2:]))}"
     commands = [step for step in steps if step.command]
     return f"`{commands[-1].line}`" if commands else ""
 

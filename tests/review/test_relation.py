@@ -79,6 +79,11 @@ def test_another_value_is_asked_about_though_words_were_added(one: str, other: s
     assert relation(wording_of(other), wording_of(one), cosine) is Relation.CONTRADICTS
 
 
+def test_what_only_refuses_one_word_is_not_replaced_by_all_that_speaks_of_it() -> None:
+    one, other = "we don't need to commit", "keep each commit with working code please"
+    assert relation(wording_of(one), wording_of(other), 0.5) is Relation.OTHER
+
+
 @pytest.mark.slow
 @pytest.mark.model
 def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
