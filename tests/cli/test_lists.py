@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 
@@ -52,8 +53,8 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
 def test_the_inbox_is_listed_with_the_likeliest_first(vault: Path, memory: Command) -> None:
     for slug, probability in (("a", "0.08"), ("b", "0.15"), ("c", "0.11")):
         write(vault, f"{PRIVATE}/_inbox/{slug}.md", "inbox", "Use tabs.", kind="preferences", probability=probability)
-    rows = memory("vault", "inbox", "list").out.splitlines()[1:]
-    assert [row.split("  ")[-2].split()[-1] for row in rows] == ["b", "c", "a"]
+    listed = json.loads(memory("vault", "inbox", "list", "--json").out)
+    assert [Path(entry["path"]).stem for entry in listed] == ["b", "c", "a"]
 
 
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])
