@@ -69,14 +69,20 @@ class FixFinder:
 
     def __init__(self) -> None:
         self._failures: dict[str, _Failure] = {}
+        self._untold: tuple[_Failure, ToolStep] | None = None
+        """The last failure that passed after changes to files of which nothing was told yet, and its passing run."""
 
-    def says(self, turn: Turn) -> None:
-        """Take a message of the agent into account."""
-        if not self._failures:
-            return
+    def says(self, turn: Turn) -> ProvedFix | None:
+        """Take a message of the agent into account; return the fix that it tells after the run that proves it."""
+        if not self._failures and self._untold is None:
+            return None
         telling = [s for s in sentences(turn.text) if _CURE.search(t := s.of(turn.text)) and not _NEXT.search(t)]
         for failure in self._failures.values() if telling else ():
             failure.claims.append((turn, telling))
+        if not telling or self._untold is None:
+            return None
+        (failure, passed), self._untold = self._untold, None
+        return _proved(failure, passed, (turn, telling))
 
     def runs(self, step: ToolStep) -> ProvedFix | None:
         """Take a finished call into account; return the fix that its success proves, if any."""
@@ -87,6 +93,7 @@ class FixFinder:
         if step.failed:
             self._failures.pop(step.line, None)
             self._failures[step.line] = _Failure(step)
+            self._untold = None
             if len(self._failures) > MOST_FAILURES:
                 del self._failures[next(iter(self._failures))]
             return None
@@ -97,16 +104,19 @@ class FixFinder:
             other.changes.append(step)
         if mended is None or not (mended.claims or mended.changes):
             return None
-        claim: Turn | None = None
-        said = (0, 0)
-        if mended.claims:
-            claim, telling = mended.claims[-1]
-            end = max((s.end for s in telling if s.end - telling[0].start <= MOST_CHARS), default=telling[0].end)
-            said = (telling[0].start, end)
-        proved = ProvedFix(mended.step, step, claim, said, _change(mended.changes))
+        if mended.claims or not any(change.name in EDITS for change in mended.changes):
+            return _proved(mended, step, mended.claims[-1] if mended.claims else None)
         # "It failed, and passed after a change to common.go" does not tell the cure.
-        tells = claim is not None or not any(change.name in EDITS for change in mended.changes)
-        return proved if tells else None
+        self._untold = mended, step
+        return None
+
+
+def _proved(failure: _Failure, passed: ToolStep, told: tuple[Turn, list[Sentence]] | None) -> ProvedFix:
+    said = (0, 0)
+    if told is not None:
+        first = told[1][0]
+        said = first.start, max((s.end for s in told[1] if s.end - first.start <= MOST_CHARS), default=first.end)
+    return ProvedFix(failure.step, passed, told[0] if told else None, said, _change(failure.changes))
 
 
 def _change(steps: Sequence[ToolStep]) -> str:

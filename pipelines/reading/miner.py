@@ -118,7 +118,7 @@ class Miner:
             # A reading may begin after an older failure, so older failures must not matter.
             self._fixes = FixFinder()
         elif turn.origin is Origin.ASSISTANT:
-            self._fixes.says(turn)
+            return self._fixes.says(turn)
         elif step is not None and step.failed is not None:
             return self._fixes.runs(step)
         return None

@@ -251,6 +251,14 @@ def test_a_claim_that_the_next_run_refutes_is_no_fix() -> None:
     assert found.role == "assistant"
 
 
+def test_what_the_agent_tells_after_the_run_that_proves_it_is_a_fix() -> None:
+    told = says("The failure was caused by the time zone; fixed by freezing the clock.")
+    (found,) = mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), told], reader=Said())
+    assert (found.category, found.role, found.statement) == ("fix", "assistant", told.text)
+    failed_again = ran(3, True, "E  x")
+    assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), *failed_again, told], reader=Said()) == []
+
+
 def test_a_failure_that_nothing_cured_is_no_fix() -> None:
     assert mine([*ran(1, True, "E  x"), says("Let me fix the test.")], reader=Said()) == []
 
