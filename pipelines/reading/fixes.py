@@ -15,11 +15,9 @@ MOST_FAILURES = 20
 """Most failed commands that are followed; after that the oldest is forgotten."""
 SYMPTOM_CHARS = 200
 MOST_CHARS = 400
-_CURE = re.compile(
-    r"\b(?:fix(?:ed|es)?|caused?|because|resolved?|solved|root cause|the (?:problem|issue|bug|failure) was"
-    r"|turned out|was missing|needed|due to)\b",
-    re.IGNORECASE,
-)
+_CAUSED = r"caused?|because|root cause|the (?:problem|issue|bug|failure) was|turned out|was missing|due to"
+_CAUSE = re.compile(rf"\b(?:{_CAUSED})\b", re.IGNORECASE)
+_CURE = re.compile(rf"\b(?:{_CAUSED}|fix(?:ed|es)?|resolved?|solved|needed)\b", re.IGNORECASE)
 _NEXT = re.compile(r"^(?:let me|now|i'll|i will|next|should i|let's)\b|[?:]$", re.IGNORECASE)
 """What comes next: a step, a question, a list."""
 _STATE = re.compile(r"\[[^]]*\]")
@@ -79,7 +77,8 @@ class FixFinder:
         telling = [s for s in sentences(turn.text) if _CURE.search(t := s.of(turn.text)) and not _NEXT.search(t)]
         for failure in self._failures.values() if telling else ():
             failure.claims.append((turn, telling))
-        if not telling or self._untold is None:
+        # "All fixed, the tests pass" sums up.
+        if self._untold is None or not any(_CAUSE.search(s.of(turn.text)) for s in telling):
             return None
         (failure, passed), self._untold = self._untold, None
         return _proved(failure, passed, (turn, telling))

@@ -255,6 +255,7 @@ def test_what_the_agent_tells_after_the_run_that_proves_it_is_a_fix() -> None:
     told = says("The failure was caused by the time zone; fixed by freezing the clock.")
     (found,) = mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), told], reader=Said())
     assert (found.category, found.role, found.statement) == ("fix", "assistant", told.text)
+    assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), says("All fixed.")], reader=Said()) == []
     failed_again = ran(3, True, "E  x")
     assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), *failed_again, told], reader=Said()) == []
 
