@@ -32,7 +32,7 @@ MOST_CANDIDATES = 12
 LEAST_WORDS = 2
 PROVED_FIX_SCORE = 0.6
 FORM_SCORE = 0.5
-FAINT_SHARE = 1 / 3
+FAINT_SHARE = 1 / 2
 """Part of the limit of a hint from which on a faint form makes a proposal: the readers know little but English."""
 EXCERPT_CHARS = 700
 
