@@ -12,6 +12,7 @@ from ..pipelines.triage import Expire, TriageStep
 from ..runtime.days import local_today, parse_local_day
 from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX
+from ..services.pending_page import likeliest_first
 from ..services.reviewing import Reviewer
 from ..services.triaging import Answer, TriageOutcome, plan_triage, run_triage
 from ..tasks.queue.enqueue import request_indexing
@@ -84,7 +85,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
     waiting, unreadable = reviewer.waiting_and_unreadable(INBOX)
     report_passed_over(reviewer.store.passed_over)
-    entries = sorted(waiting, key=lambda entry: (-entry.occurrences, entry.path))
+    entries = likeliest_first(waiting)
     if args.json:
         print_json([*map(entry_as_json, entries), *unreadable_as_json(unreadable)])
     elif entries or unreadable:

@@ -36,6 +36,7 @@ from ..services.entry_names import find_entry
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.ideas.incubator import parse_listed
 from ..services.pending_counts import count_pending
+from ..services.pending_page import likeliest_first
 from ..services.remembering import SESSION
 from ..services.replacing import replaced_now
 from ..services.reviewing import DecisionOutcome, Reviewer
@@ -140,6 +141,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.decide:
         return _decide_all(args, reviewer, context)
     waiting, unreadable = reviewer.waiting_and_unreadable(INBOX if args.inbox else REVIEW)
+    waiting = likeliest_first(waiting) if args.inbox else waiting
     copies = [] if args.inbox else waiting_copies(reviewer.store)
     if (
         not args.json

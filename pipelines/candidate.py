@@ -11,9 +11,12 @@ from ..vault.wording import cut
 
 TITLE_CHARACTERS = 90
 _LEAD_IN = re.compile(
-    r"""(?:(?:(?:and|so|but|ok|okay|yes|yeah|yep|yup|hm+|uh+|also|please|pls)\b(?:\s*[,.:;!…–—]+|\s+-)?
+    r"""(?:(?:(?:and|so|but|ok|okay|yes|yeah|yep|yup|hm+|uh+|oh|lol|also|please|pls|btw|by\ the\ way|(?:just\ )?fyi
+            |actually|as\ i(?:\ \w+)?\ said|no(?=\s+(?:we|i|you|they|don'?t|never|not)\b)
+            )\b(?:\s*[,.:;!…–—]+|\s+-)?
           |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you
-            |oh|ah|well|now|done|true
+            |ah|well|now|done|true|again|hi|hey|hello|wait|listen|sorry|one\ more\ thing
+            |(?:looks|sounds)\ (?:good|great|right)|(?:good|great|nice)\ (?:point|job|work)
             )\b
            (?:\s*[,.:;!…–—]+|\s+-))
         (?:\s+|$))+""",
@@ -82,6 +85,8 @@ class Candidate:
 
     confirmed: bool = False
     """The host's record says that a person typed it; otherwise it is never saved unasked."""
+    headline: str = ""
+    """The sentence of the statement that its title is made of; '' for its first line."""
     channel: str = ""
     """How it should reach the agent, by the reader's opinion: `core` (a habit for all work), `prompt` (when its topic
     comes up) or `action` (when the agent does what it speaks of); '' if unknown."""
@@ -103,8 +108,8 @@ class Candidate:
 
     @property
     def title(self) -> str:
-        """Heading: the first line of the statement without opening words, cut at a word."""
-        line = self.statement.strip().split("\n", 1)[0]
+        """Heading: what the statement mainly says, without opening words, cut at a word."""
+        line = self.headline or self.statement.strip().split("\n", 1)[0]
         line = without_opening(line) or line
         if self.category == "idea":
             line = _LABEL.sub("", line) or line

@@ -235,7 +235,14 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
         is_object = {one.order[-1]} == left and {other.order[-1]} == right
         if cosine is not None or (len(left) == len(right) == 1 and (shared >= HALF or is_object)):
             return Relation.CONTRADICTS
-    if one.telling != other.telling:
+    if (
+        left
+        and right
+        and cosine is not None
+        and (_has_other(one, other, left, cosine) or _has_other(other, one, right, cosine))
+    ):
+        return Relation.CONTRADICTS
+    if not (_has_all(one.telling, other) and _has_all(other.telling, one)):
         return Relation.OTHER
     least = SUBSTITUTED if left and right else SAME_MEANING
     if (cosine is None or cosine < least) and (shared < SAME_WORDING or (left and right)):
@@ -245,6 +252,11 @@ def relation(one: Wording, other: Wording, cosine: float | None) -> Relation:
     ):
         return Relation.CONTRADICTS
     return Relation.SAME if bool(one.refused) == bool(other.refused) else Relation.OTHER
+
+
+def _has_all(telling: frozenset[str], other: Wording) -> bool:
+    """Whether the other statement has these too, in backticks or not."""
+    return all(name in other.telling or _content(name) in other.order for name in telling)
 
 
 def _negates(one: Wording, other: Wording) -> bool:
@@ -259,9 +271,9 @@ def _allows_part(one: Wording, other: Wording) -> bool:
 
 
 def _replaces(one: Wording, other: Wording) -> bool:
-    """Whether one only refuses a value, maybe for one that the other lacks, and the other wants the refused one."""
+    """Whether one only refuses a value for one that the other lacks, and the other statement wants the refused one."""
     chosen = one.wanted - one.conditional
-    return _negates(one, other) and len(chosen) <= MOST_VALUE_WORDS and not (chosen and chosen <= other.words)
+    return _negates(one, other) and 0 < len(chosen) <= MOST_VALUE_WORDS and not chosen <= other.words
 
 
 def _changes_places(one: Wording, other: Wording) -> bool:
@@ -300,12 +312,31 @@ def _is_other_value(one: Wording, other: Wording, left: set[str], right: set[str
 
     Two prohibitions can both hold, and so can rules for two cases.
     """
-    if bool(one.refused) != bool(other.refused) or (left <= one.refused and right <= other.refused):
+    if _holds_beside(one, other) or (left <= one.refused and right <= other.refused):
         return False
     return all(
         len(words) <= MOST_VALUE_WORDS and not words & wording.conditional and _is_row(wording.order, words)
         for wording, words in ((one, left), (other, right))
     )
+
+
+def _holds_beside(one: Wording, other: Wording) -> bool:
+    """Whether one of them forbids and the other does not, or both name one number: then no value of theirs differs."""
+    names_one = any(any(map(str.isdigit, name)) for name in one.telling & other.telling)
+    return names_one or bool(one.refused) != bool(other.refused)
+
+
+def _has_other(one: Wording, other: Wording, value: set[str], cosine: float) -> bool:
+    """Whether all that is one's own is a value, in whose place the other has another one, and adds words: "Deploy on
+    Mondays", "Deploy on Tuesdays now, since the release is on Wednesday". Numbers tell it better than words."""
+    if len(value) > MOST_VALUE_WORDS or value & (one.conditional | one.refused) or _holds_beside(one, other):
+        return False
+    for kind, start, end, begin, _ in SequenceMatcher(None, one.order, other.order, autojunk=False).get_opcodes():
+        if kind == "replace" and set(one.order[start:end]) == value:
+            pair = one.order[start], other.order[begin]
+            is_number = all(word[0].isdigit() for word in pair)
+            return pair[1] not in one.words | other.conditional and (is_number or cosine >= SUBSTITUTED)
+    return False
 
 
 def _is_row(order: Sequence[str], words: set[str]) -> bool:
@@ -322,7 +353,8 @@ def shared_words(one: Wording, other: Wording) -> float:
 def may_be_same(one: Wording, other: Wording) -> bool:
     """Whether two statements may be the same if their vectors are close enough."""
     # A cheap test: in a full inbox all pairs are compared, and nearly all share nothing.
-    return one.telling == other.telling and shared_words(one, other) >= LEAST_SHARED
+    telling_alike = _has_all(one.telling, other) and _has_all(other.telling, one)
+    return telling_alike and shared_words(one, other) >= LEAST_SHARED
 
 
 def is_same(one: Wording, other: Wording, cosine: float | None) -> bool:

@@ -115,7 +115,7 @@ ONE_OCCURRENCE = "inferred from one occurrence"
 """Reason for the tier LOW."""
 REVERSES = "reverses "
 """Reason for a proposal to replace a rule; its path follows."""
-UNCONFIRMED = "nothing in the session's record says that you typed it"
+UNCONFIRMED = "the words may not be your own"
 """Reason for the tier MEDIUM of a standing rule."""
 MOST_PIECES = 1000
 """Most records in the evidence of an entry; after that it is neither extended nor counted. Every counted record stays

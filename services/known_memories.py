@@ -33,7 +33,7 @@ from ..runtime.layout import PROJECTS
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..vault.active import is_entry_place
-from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, Entry, fingerprint
+from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, PROBABILITY, Entry, fingerprint
 from ..vault.evidence import NOT_CONFIRMED_TAG, strip_evidence
 from ..vault.header import TEMPLATE, out_of_use, skim, split_header
 from ..vault.pending import pending_folder
@@ -46,9 +46,8 @@ from .tombstones import identity
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
-PROBABILITY = "probability"
-"""Field of entries from old sessions: the probability that the user wants it kept. A backfill proposes the
-likeliest."""
+BACKFILLED = "backfilled"
+"""Field of entries from old sessions, which give room to likelier ones."""
 FIX_KIND = KIND_OF_CATEGORY["fix"]
 STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"]}
 """Kinds of user statements: a reader may classify one statement as a rule today and as a fact tomorrow."""
@@ -411,7 +410,8 @@ def _status_at(path: str, status: str) -> str:
 
 def _rank_of(fields: Mapping[str, str]) -> Rank | None:
     with suppress(KeyError, ValueError):
-        return int(fields.get("occurrences", "1")), float(fields[PROBABILITY])
+        if BACKFILLED in fields:
+            return int(fields.get("occurrences", "1")), float(fields[PROBABILITY])
     return None
 
 

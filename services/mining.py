@@ -242,6 +242,7 @@ def _scrub_candidate(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
         statement=_scrub(candidate.statement) or "[removed]",
+        headline=_scrub(candidate.headline) if candidate.headline else "",
         reason=_scrub(candidate.reason),
         excerpt=_scrub(candidate.excerpt),
         said=_scrub(candidate.said) if candidate.said else None,

@@ -6,7 +6,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -55,6 +55,11 @@ def order_pending(
             read.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
     ordered = [path for _, path in sorted([*indexed, *read])]
     return ordered if words else ordered + unindexed[MOST_READ:]
+
+
+def likeliest_first(entries: Iterable[Entry]) -> list[Entry]:
+    """Sort notes of the inbox: what was seen often, then by the probability that the user wants it."""
+    return sorted(entries, key=lambda entry: (-entry.occurrences, -entry.probability, entry.path))
 
 
 def load_pending_page(store: VaultStore, ordered: Sequence[str], number: int, size: int) -> Listed[Entry]:

@@ -33,7 +33,7 @@ from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug, further_slug
 from ..tasks.queue.kinds import Json
-from ..vault.entry import Entry, Source, fingerprint
+from ..vault.entry import PROBABILITY, Entry, Source, fingerprint
 from ..vault.evidence import (
     EVIDENCE_HEADING,
     LOOKED_UP,
@@ -56,7 +56,7 @@ from .ideas.ledger import (
     slug_of,
 )
 from .journal import Change, Journal, rewritten, text_of
-from .known_memories import PROBABILITY, Rank, VaultMemories, says_all_of
+from .known_memories import BACKFILLED, Rank, VaultMemories, says_all_of
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
 from .tombstones import Tombstones
@@ -368,6 +368,7 @@ class _Writer:
         candidate = decision.candidate
         idea = candidate.category == "idea"
         path = free_path(decision.destination if idea else self._distinct(decision), self._store)
+        waits = status_at(path) != "active"
         # Scrubbed in the mining child; the type was lost on the way through the pipe.
         statement = _scrubbed(candidate.statement)
         text = self._store.compose(
@@ -382,7 +383,8 @@ class _Writer:
                 "project": candidate.project if candidate.scope == "project" else None,
                 "fingerprint": fingerprint(candidate.identity),
                 "confidence": str(decision.tier),
-                PROBABILITY: self._rank(decision),
+                PROBABILITY: round(candidate.score, 3) if waits else None,
+                BACKFILLED: True if waits and self._most_waiting is not None else None,
                 "channel": candidate.channel or None,
                 "occurrences": 1,
                 "source": [self._source(candidate)],
@@ -469,10 +471,6 @@ class _Writer:
         for change in changes:
             if not is_outside(change.path):
                 self.known.learned(change.path, change.after)
-
-    def _rank(self, decision: RoutedCandidate) -> float | None:
-        is_ranked = self._most_waiting is not None and status_at(decision.destination) != "active"
-        return round(decision.candidate.score, 3) if is_ranked else None
 
     def _surfaced_at(self, candidate: Candidate) -> str | None:
         """Return when it was said: what is mined from old sessions is not new, though its note (`created`) is.

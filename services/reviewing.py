@@ -41,7 +41,7 @@ from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..tasks.queue.enqueue import enqueue
-from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint
+from ..vault.entry import IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
@@ -528,6 +528,7 @@ def _decided(entry: Entry) -> dict[str, StoreValue]:
     """Return the frontmatter changes common to all decisions. The fingerprint is how a rejection is remembered."""
     return {
         **dict.fromkeys(decision_keys(entry)),
+        **({PROBABILITY: None} if PROBABILITY in entry.extra else {}),
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # From now on it is the user's.
         **({"tags": [t for t in entry.tags if t != NOT_CONFIRMED_TAG]} if NOT_CONFIRMED_TAG in entry.tags else {}),

@@ -57,6 +57,9 @@ GUARDS = ("remind", "ask", "deny")
 CHANNELS = ("core", "prompt", "action")
 """Values of the property `channel` of a proposal: at the session's start, with a prompt, or when the agent acts."""
 
+PROBABILITY = "probability"
+"""Field of entries that wait: the probability that the user wants it kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -126,6 +129,12 @@ class Entry:
     def special(self) -> str:
         """Return the first underscore-folder of the path, or ''."""
         return special_folder(self.path)
+
+    @property
+    def probability(self) -> float:
+        """Return the probability that the user wants what waits; 0 if none is known."""
+        value = self.extra.get(PROBABILITY)
+        return float(value) if isinstance(value, int | float) else 0.0
 
     @property
     def guard(self) -> str:

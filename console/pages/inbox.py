@@ -18,9 +18,9 @@ from ...runtime.errors import EditConflict, EntryNotFound, UsageError
 from ...runtime.layout import INBOX
 from ...services.paging import Listed, page_of
 from ...services.pending_counts import count_pending_notes
-from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
+from ...services.pending_page import likeliest_first, list_pending_paths, load_pending_page, order_pending
 from ...services.reviewing import Reviewer
-from ...services.triaging import carry_out_step, plan_triage
+from ...services.triaging import INBOX_ENTRIES, carry_out_step, plan_triage
 from ...vault.entry import Entry
 from ..context import ConsoleContext, Notice, Page, attempt, counted, decided_elsewhere, page_number, routes_of, undone
 
@@ -130,7 +130,8 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
         queue: Listed[Any] = page_of(groups, number, GROUPS_ON_A_PAGE)
         groups = queue.rows
     else:
-        queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
+        likely = [entry.path for entry in likeliest_first(reviewer.store.readable(ordered[:INBOX_ENTRIES]))]
+        queue = load_pending_page(reviewer.store, [*likely, *ordered[INBOX_ENTRIES:]], number, ON_A_PAGE)
         entries = queue.rows
     return context.page(
         request,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from ...vault.failure import PLACE, is_raised, read_failure
 from ...vault.turn import Turn
@@ -16,11 +15,9 @@ MOST_FAILURES = 20
 """Most failed commands that are followed; after that the oldest is forgotten."""
 SYMPTOM_CHARS = 200
 MOST_CHARS = 400
-_CURE = re.compile(
-    r"\b(?:fix(?:ed|es)?|caused?|because|resolved?|solved|root cause|the (?:problem|issue|bug|failure) was"
-    r"|turned out|was missing|needed|due to)\b",
-    re.IGNORECASE,
-)
+_CAUSED = r"caused?|because|root cause|the (?:problem|issue|bug|failure) was|turned out|was missing|due to"
+_CAUSE = re.compile(rf"\b(?:{_CAUSED})\b", re.IGNORECASE)
+_CURE = re.compile(rf"\b(?:{_CAUSED}|fix(?:ed|es)?|resolved?|solved|needed)\b", re.IGNORECASE)
 _NEXT = re.compile(r"^(?:let me|now|i'll|i will|next|should i|let's)\b|[?:]$", re.IGNORECASE)
 """What comes next: a step, a question, a list."""
 _STATE = re.compile(r"\[[^]]*\]")
@@ -48,7 +45,7 @@ class ProvedFix:
     said: tuple[int, int]
     """Range of `claim` that describes the fix."""
     change: str
-    """What was changed between the runs, in a few words."""
+    """The last command between the runs; '' if there is none."""
 
     @property
     def symptom(self) -> str:
@@ -70,14 +67,21 @@ class FixFinder:
 
     def __init__(self) -> None:
         self._failures: dict[str, _Failure] = {}
+        self._untold: tuple[_Failure, ToolStep] | None = None
+        """The last failure that passed after changes to files of which nothing was told yet, and its passing run."""
 
-    def says(self, turn: Turn) -> None:
-        """Take a message of the agent into account."""
-        if not self._failures:
-            return
+    def says(self, turn: Turn) -> ProvedFix | None:
+        """Take a message of the agent into account; return the fix that it tells after the run that proves it."""
+        if not self._failures and self._untold is None:
+            return None
         telling = [s for s in sentences(turn.text) if _CURE.search(t := s.of(turn.text)) and not _NEXT.search(t)]
         for failure in self._failures.values() if telling else ():
             failure.claims.append((turn, telling))
+        # "All fixed, the tests pass" sums up.
+        if self._untold is None or not any(_CAUSE.search(s.of(turn.text)) for s in telling):
+            return None
+        (failure, passed), self._untold = self._untold, None
+        return _proved(failure, passed, (turn, telling))
 
     def runs(self, step: ToolStep) -> ProvedFix | None:
         """Take a finished call into account; return the fix that its success proves, if any."""
@@ -88,6 +92,7 @@ class FixFinder:
         if step.failed:
             self._failures.pop(step.line, None)
             self._failures[step.line] = _Failure(step)
+            self._untold = None
             if len(self._failures) > MOST_FAILURES:
                 del self._failures[next(iter(self._failures))]
             return None
@@ -98,22 +103,22 @@ class FixFinder:
             other.changes.append(step)
         if mended is None or not (mended.claims or mended.changes):
             return None
-        claim: Turn | None = None
-        said = (0, 0)
-        if mended.claims:
-            claim, telling = mended.claims[-1]
-            end = max((s.end for s in telling if s.end - telling[0].start <= MOST_CHARS), default=telling[0].end)
-            said = (telling[0].start, end)
-        proved = ProvedFix(mended.step, step, claim, said, _change(mended.changes))
-        # "It failed, and passed after a change to common.go" helps nobody.
-        tells = claim is not None or proved.symptom or not any(change.name in EDITS for change in mended.changes)
-        return proved if tells else None
+        if mended.claims or not any(change.name in EDITS for change in mended.changes):
+            return _proved(mended, step, mended.claims[-1] if mended.claims else None)
+        # "It failed, and passed after a change to common.go" does not tell the cure.
+        self._untold = mended, step
+        return None
+
+
+def _proved(failure: _Failure, passed: ToolStep, told: tuple[Turn, list[Sentence]] | None) -> ProvedFix:
+    said = (0, 0)
+    if told is not None:
+        first = told[1][0]
+        said = first.start, max((s.end for s in told[1] if s.end - first.start <= MOST_CHARS), default=first.end)
+    return ProvedFix(failure.step, passed, told[0] if told else None, said, _change(failure.changes))
 
 
 def _change(steps: Sequence[ToolStep]) -> str:
-    files = [PurePosixPath(step.file).name for step in steps if step.name in EDITS and step.file]
-    if files:
-        return f"a change to {', '.join(dict.fromkeys(files[-2:]))}"
     commands = [step for step in steps if step.command]
     return f"`{commands[-1].line}`" if commands else ""
 

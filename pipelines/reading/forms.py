@@ -1,7 +1,8 @@
 """The explicit forms: words with which a person says outright that something holds. They guarantee a proposal.
 
-There are ten forms in English, and the plainest ones of other languages (`forms.json`). For a sentence that a reader
-misses, add an example to its training, not a form.
+There are ten forms in English, and the plainest ones of other languages (`forms.json`): requests, and words for
+"always" and "never", which stand in reports of bugs as well. For a sentence that a reader misses, add an example to its
+training, not a form.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
     (
         "labelled",
-        r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact)\s*:"
-        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)",
+        r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact|locked(?: in)?)\s*:"
+        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: with [\w ]{1,30}?)?(?: that| on| to|:)",
     ),
     (
         STEPS,
@@ -46,6 +47,8 @@ _FORMS: tuple[tuple[str, str], ...] = (
 )
 ORDERS = frozenset({"from now on", "always or never", "prefer", "each time"})
 """Forms of sentences that say how to work, so that they are no facts."""
+FAINT = "always or never, in another language"
+"""Form that makes a proposal only if the reader does not contradict it."""
 _NO_STATEMENT = re.compile(r"\?\s*$|^(?:always|never) ?mind\b", re.IGNORECASE)
 _ASKED = re.compile(_LEAD + _REQUEST, re.IGNORECASE)
 _RUNS_DOWNLOADS = re.compile(r"\b(?:curl|wget)\b[^\n|]*\|\s*(?:sudo\s+)?\w*sh\b", re.IGNORECASE)
@@ -69,12 +72,14 @@ LOST = "\ufffd"
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
     forms = [(name, re.compile(_LEAD + form, re.IGNORECASE)) for name, form in _FORMS]
-    others: dict[str, list[str]] = json.loads(_DATA.read_text("utf-8"))
-    for language, words in others.items():
-        # Languages without blanks between words have no word boundaries.
-        joined = "|".join(map(re.escape, words))
-        spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})\b"
-        forms.append((f"a rule ({language})", re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
+    others: dict[str, dict[str, list[str]]] = json.loads(_DATA.read_text("utf-8"))
+    for kind in ("request", FAINT):
+        for language, words in others.items():
+            # Languages without blanks between words have no word boundaries.
+            joined = "|".join(map(re.escape, words[kind.split()[0]]))
+            spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})\b"
+            name = FAINT if kind == FAINT else f"a rule ({language})"
+            forms.append((name, re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
     return tuple(forms)
 
 

@@ -18,11 +18,11 @@ from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
-from .forms import IDEA, ORDERS, STEPS, explicit_form, runs_downloads
+from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import end_of_idea, needs_neighbour, statement, thought
+from .statement import MOST_CHARS, end_of_idea, headline, needs_neighbour, refers_back, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -32,6 +32,8 @@ MOST_CANDIDATES = 12
 LEAST_WORDS = 2
 PROVED_FIX_SCORE = 0.6
 FORM_SCORE = 0.5
+FAINT_SHARE = 1 / 2
+"""Part of the limit of a hint from which on a faint form makes a proposal: the readers know little but English."""
 EXCERPT_CHARS = 700
 
 ProjectOf = Callable[[str], str]
@@ -47,6 +49,7 @@ def folder_name(cwd: str) -> str:
 
 @dataclass(frozen=True)
 class _Finding:
+    chosen: int
     first: int
     last: int
     category: Category
@@ -115,7 +118,7 @@ class Miner:
             # A reading may begin after an older failure, so older failures must not matter.
             self._fixes = FixFinder()
         elif turn.origin is Origin.ASSISTANT:
-            self._fixes.says(turn)
+            return self._fixes.says(turn)
         elif step is not None and step.failed is not None:
             return self._fixes.runs(step)
         return None
@@ -160,12 +163,15 @@ class Miner:
         saves = finding.tier == "save" and whole and not runs_downloads(said)
         project = self._project(turn)
         text = statement(said)
+        best = parts[finding.chosen]
+        said_best = scrub_passage(turn.text, best.start, best.end)
         is_dark = finding.last - finding.first == 1 and needs_neighbour(said)
         # What is said of an idea behind it is its speaker's.
         judged = own[finding.first : finding.first + 1 if finding.category == "idea" else finding.last]
         return Candidate(
             category=finding.category,
             statement=text,
+            headline=headline(said_best) if finding.chosen > finding.first and not best.is_item else "",
             reason=finding.why,
             role="user",
             records=(turn.record,),
@@ -248,8 +254,8 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
             last = end_of_idea(text, parts, last)
         least = {"idea": limits.idea, "fix": limits.fix}.get(category, limits.propose)
         limit = least if form is None else 0.0
-        picked[index] = _Finding(first, last, category, worth, tier, why, part.personal, part.channel, limit)
-    return _joined(picked)
+        picked[index] = _Finding(index, first, last, category, worth, tier, why, part.personal, part.channel, limit)
+    return _joined(text, parts, picked)
 
 
 def _judged(
@@ -276,6 +282,8 @@ def _judged(
         category = "preference"
     if form == STEPS:
         category = "workflow"
+    if form == FAINT and worth < limits.hint * FAINT_SHARE:
+        return category, worth, "hint"
     if form is not None and tier in (None, "hint"):
         return category, max(worth, FORM_SCORE), "propose"
     return None if tier is None else (category, worth, tier)
@@ -289,18 +297,27 @@ def _tier(worth: float, limits: Thresholds) -> Tier | None:
     return "hint" if worth >= limits.hint else None
 
 
-def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
-    """Return the findings in the order of the message, with overlapping ones joined."""
+def _joined(text: str, parts: Sequence[Sentence], picked: dict[int, _Finding]) -> list[_Finding]:
+    """Return the findings in the order of the message. Those that overlap are joined, and one that refers back with the
+    one right before it."""
     found: list[_Finding] = []
     for index in sorted(picked):
         one = picked[index]
-        if found and one.first < found[-1].last:
+        if found and (one.first < found[-1].last or _continues(text, parts, found[-1], one)):
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
             first, last = min(one.first, other.first), max(one.last, other.last)
             one = replace(surer, first=first, last=last)
         found.append(one)
     return found
+
+
+def _continues(text: str, parts: Sequence[Sentence], one: _Finding, other: _Finding) -> bool:
+    """Whether the other finding follows right after this one, in its paragraph, and refers back."""
+    first, before = parts[other.first], parts[other.first - 1]
+    is_next = other.first == one.last and first.paragraph == before.paragraph
+    is_short = parts[other.last - 1].end - parts[one.first].start <= MOST_CHARS
+    return is_next and is_short and refers_back(first.of(text))
 
 
 def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:

@@ -12,12 +12,13 @@ from .sentences import Sentence
 MOST_CHARS = 600
 _REFERS = re.compile(
     r"^(?:(?:and|but|so|because|also|then)\s+)?(?:it|its|it's|this|that|that's|these|those|they|them|he|she|same"
-    r"|there)\b"
+    r"|there|the ones?)\b"
     r"|\b(?:it|them|that way|that one|this one|like this|like that|above|below)\b[\s.!]*$",
     re.IGNORECASE,
 )
 _BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*\w[.!]?)\)[.!]?")
+_BACK_WITHIN = re.compile(r"\b(?:it|its|them|they|those)\b", re.IGNORECASE)
 LEAST_WORDS = 4
 """A sentence of fewer words needs the one beside it."""
 
@@ -25,6 +26,11 @@ LEAST_WORDS = 4
 def needs_neighbour(sentence: str) -> bool:
     """Whether a sentence says too little by itself, or refers to another one."""
     return len(sentence.split()) < LEAST_WORDS or _REFERS.search(sentence.strip()) is not None
+
+
+def refers_back(sentence: str) -> bool:
+    """Whether a sentence speaks of something that was named before, perhaps in itself."""
+    return _BACK_WITHIN.search(sentence) is not None
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:
@@ -79,3 +85,9 @@ def statement(text: str) -> str:
     if (bracketed := _BRACKETED.fullmatch(line)) is not None:
         line = bracketed[1]
     return without_request(without_opening(line) or line)
+
+
+def headline(sentence: str) -> str:
+    """Return the best sentence of several as their title; '' if it says too little by itself or announces a list."""
+    line = statement(sentence)
+    return "" if len(line.split()) < LEAST_WORDS or _BACK.match(line) or line.endswith(":") else line

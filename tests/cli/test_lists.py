@@ -57,6 +57,13 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
     assert f"1 note, the oldest from {days} days ago" in memory("vault", "inbox").err
 
 
+def test_the_inbox_is_listed_with_the_likeliest_first(vault: Path, memory: Command) -> None:
+    for slug, probability in (("a", "0.08"), ("b", "0.15"), ("c", "0.11")):
+        write(vault, f"{PRIVATE}/_inbox/{slug}.md", "inbox", "Use tabs.", kind="preferences", probability=probability)
+    listed = json.loads(memory("vault", "inbox", "list", "--json").out)
+    assert [Path(entry["path"]).stem for entry in listed] == ["b", "c", "a"]
+
+
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])
 def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
     vault: Path, memory: Command, text: str

@@ -595,6 +595,35 @@ def test_a_statement_is_the_same_as_itself(_: str, one: str, other: str, cosine:
     assert relation(wording_of(other), wording_of(f"Please, {other.lower()}"), 1.0) is Relation.SAME
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "cosine"),
+    [
+        ("Always use `bun` instead of `node`.", "Use bun, not node.", 0.93),
+        ("staging is on port 8081", "the staging server listens on 8081", 0.87),
+    ],
+)
+def test_marks_and_other_words_beside_an_equal_number_make_no_other_rule(one: str, other: str, cosine: float) -> None:
+    assert relation(wording_of(one), wording_of(other), cosine) is Relation.SAME
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cosine"),
+    [
+        ("our deploy days are tuesday and thursday", "deploy days are monday and thursday from this month", 0.88),
+        ("the staging db runs on port 5433", "staging db runs on port 5434 since the move", 0.9),
+        ("we target python 3.9", "we target python 3.11 after the upgrade", 0.84),
+    ],
+)
+def test_another_value_is_asked_about_though_words_were_added(one: str, other: str, cosine: float) -> None:
+    assert relation(wording_of(one), wording_of(other), cosine) is Relation.CONTRADICTS
+    assert relation(wording_of(other), wording_of(one), cosine) is Relation.CONTRADICTS
+
+
+def test_what_only_refuses_one_word_is_not_replaced_by_all_that_speaks_of_it() -> None:
+    one, other = "we don't need to commit", "keep each commit with working code please"
+    assert relation(wording_of(one), wording_of(other), 0.5) is Relation.OTHER
+
+
 @pytest.mark.slow
 @pytest.mark.model
 def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
