@@ -103,6 +103,8 @@ _NEVER_SECRETS = frozenset(
     foo bar baz input output hidden value type field name username user login env file files path import return
     default generator based auth-token session csrf access id_token access_token refresh_token bearertoken
     authorization header headers request response prompt change changes reset hash hashed hashing protected
+    passwort kennwort contraseña contrasena senha wachtwoord lösenord hasło пароль パスワード 密码 密碼 비밀번호
+    new_password old_password current_password confirm_password
     management manager storage store policy policies length count limit limits usage budget window format
     """.split()  # noqa: SIM905  a list of literals would take a page
 )

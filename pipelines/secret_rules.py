@@ -201,6 +201,11 @@ def _made(match: re.Match[str], value: str) -> bool:
     return _stands(match, value) and shape_of(value) >= Shape.MARKED
 
 
+def _made_for_snmp(match: re.Match[str], value: str) -> bool:
+    """Other communities are of people: the words before must speak of this protocol."""
+    return _made(match, value) and "snmp" in match.string[max(0, match.start() - 60) : match.end()].lower()
+
+
 def _of_router(match: re.Match[str], value: str) -> bool:
     """Whether the number of the encryption shows that it is a password, or its shape does."""
     return _certain(match, value) if match["type"] else _made(match, value)
@@ -414,10 +419,10 @@ SHAPES: tuple[Rule, ...] = (
     # A session cookie. Elsewhere hexadecimal digits may be a digest.
     _rule(
         KEY,
-        "ookie",
-        r"(?i)ookies?[\"']{0,2}(?::|=|\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
+        "ookie|curl",
+        r"(?i)(?:ookies?[\"']{0,2}(?::|=|\s)|\bcurl\s(?:[^\n]{0,200}?\s)?-b\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
         r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
-        r"=[\"']?(?P<value>[0-9a-f]{32,200})(?![\w-])",
+        r"=[\"']?(?P<value>(?=[a-z]*\d)[0-9a-z]{24,200})(?![\w-])",
         "Cookie: theme=dark; sid=⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _no_stand_in,
     ),
@@ -526,8 +531,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|sshpass|rdesktop|xfreerdp",
-        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo(?:sh)?|sshpass|rdesktop"
+        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mongo|sshpass|rdesktop|xfreerdp",
+        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mongo(?:sh)?|sshpass|rdesktop"
         r"|xfreerdp)\b[^\n]{0,200}?\s[-/]p[\s:]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
         "xfreerdp /v:win1 /u:lena /p:⟦amselstar⟧",
         _certain,
@@ -661,7 +666,7 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}(?:and\s)?"
+        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})(?:\s{1,40}(?:and\s)?|\s?[/,;|]\s?)"
         r"(?:password|passwd|pwd?)\s{1,40}(?:\d\s)?"
         r"(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
@@ -755,13 +760,20 @@ INTRODUCED: tuple[Rule, ...] = (
         "wpa_passphrase Nordhaus ⟦buntspecht⟧",
         _certain,
     ),
+    _rule(
+        PASSWORD,
+        "community",
+        r"(?i)\bcommunity(?:[ -]string)?\b[\"']?(?:\s(?:is|ist)|\s?[:=])?\s{1,3}[\"'`]?(?P<value>[^\s\"'`,;]{5,64})",
+        "snmp-server community ⟦pr1v-Elster⟧ RO",
+        _made_for_snmp,
+    ),
     # ---- codes that a service gives out, and numbers that open a door
     _rule(
         PASSWORD,
         "totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor",
         r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
         r"(?P<value>(?-i:[A-Z2-7]{16,64}|(?=[a-z]*[2-7][a-z]*[2-7])[a-z2-7]{16,64}"
-        r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?![\w=])",
+        r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?:={3,6})?(?![\w=])",
         "the 2fa seed is ⟦WUQAJWNKHKN4URC5⟧",
         _has_digit,
     ),
@@ -811,8 +823,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         KEY,
-        "access code|key|licen|activation",
-        r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
+        "access code|key|licen|activation|zugangscode|zugriffscode|aktivierungscode|schlüssel|d'acc|de acceso",
+        r"(?i)\b(?:(?:access|licen[cs]e|activation|product|invite) (?:code|key)|(?:zugangs|zugriffs|aktivierungs)code"
+        r"|lizenzschlüssel|(?:code|clé) d'accès|código de acceso)\b(?:\s(?:is|ist|lautet|est|es))?[:=]?\s{1,3}[\"'`]?"
         r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
         "access code ⟦Z3XSbOGmkSDz⟧",
         _issued,

@@ -86,6 +86,13 @@ def test_a_digest_after_letters_that_are_no_word_is_a_key(prefix: str) -> None:
         '{"auth":{"user":"jana","pass":"⟦hagebutte⟧"}}',
         "password => '⟦hagebutte⟧',",
         "密码是 ⟦Xiaolong88⟧",
+        "数据库密码是⟦Kranich_8848!⟧",
+        "サーバーのパスワードは ⟦Kranich#2020x⟧ です",
+        "ключ API: ⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
+        "login jana / pw ⟦hagebutte⟧",
+        "Ihr Zugangscode lautet ⟦KX7-44K-P2⟧",
+        "totp seed is ⟦G2HB546FNX56VY4D7Q2A====⟧",
+        "curl -b 'session=⟦8f3c1a9be07d4c52a1f09e6b7d⟧' https://acme.test",
         "unlock the zip with ⟦OpenSesame_2022⟧",
         "creds: user1 ⟦hello-kitty-9⟧",
         # Codes in a list, numbers with a checksum in other forms.
