@@ -249,10 +249,14 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     if quoted:
         if "," in gap and (_IS_NAME.match(text, start + len(value)) or _is_one_of_a_list(text, name, value)):
             return False
-        if " " in value and SAYS_PASSWORD.search(value):  # A label: `"reset": "Passwort zurücksetzen"`.
+        # A label or message: `"reset": "Passwort zurücksetzen"`, `errors.add(:password, "is too short")`.
+        if " " in value and (SAYS_PASSWORD.search(value) or after[:1] == "." or ("," in gap and value.count(" ") > 1)):
             return False
         return "  " not in value and value.count(" ") <= MAX_SPACES
-    if "==" in gap or "!=" in gap or "," in gap:
+    # `"$PASSWORD" | sha256sum` is no row of a table; `error.password.mismatch=The passwords differ` is a message.
+    if "==" in gap or "!=" in gap or "," in gap or ('"' in gap and "|" in gap):
+        return False
+    if after.startswith(".") and _A_WORD_FOLLOWS.match(text, start + len(value)):
         return False
     if " is" in gap:
         return any(character.isdigit() for character in value) or is_joined(value)
@@ -271,6 +275,7 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     return not value.startswith(("/", "./", "http"))
 
 
+_A_WORD_FOLLOWS = re.compile(r" [^\W\d_]{2}")
 _IS_NAME = re.compile(r"[\"']\s{0,3}(?::|=>)")
 """Matches behind a value that is itself the name of the next one."""
 _PAIR_BEFORE = re.compile(
@@ -325,7 +330,9 @@ _DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 """Matches a long number, which is no name of code."""
 _NO_SECRETS = "_id id _name name _url url _uri path _file _type _count _ttl tokens _at _field _env"
 _ENDINGS_OF_NO_SECRET = tuple(_NO_SECRETS.split())
-_KEYS_OF_RECORDS = frozenset({"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key"})
+_KEYS_OF_RECORDS = frozenset(
+    {"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key", "cache_key"}
+)
 """Keys that find a record. Not `primary_key`, which names a secret in some clouds."""
 
 

@@ -118,7 +118,10 @@ _REFERENCE = re.compile(
     """,
     re.VERBOSE,
 )
-_CALL_OR_PATH = re.compile(r"[A-Za-z_][\w.]*\(|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_][\w.]*(?:->|::|\[)")
+_CALL_OR_PATH = re.compile(
+    r"[A-Za-z_][\w.]*\(|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_][\w.]*(?:->|::|\[)"
+    r"|[a-z]+(?:Password|Passwd|Secret)\Z"
+)
 _ONE_CHARACTER = re.compile(r"(.)\1*\Z", re.DOTALL)
 _FILLED_X = re.compile(r"x{5,}", re.IGNORECASE)
 _REPEATED = re.compile(r"((.)(?!\2).{1,3}?)\1{3,}\Z")

@@ -318,11 +318,11 @@ SHAPES: tuple[Rule, ...] = (
         "postgres://shop:⟦heron⟧@db.acme.test/shop",
         _no_stand_in,
     ),
-    _rule(  # Without its scheme, but with a port.
+    _rule(  # Without its scheme, but with a port or a number for the host.
         PASSWORD,
         "@",
-        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@[A-Za-z][\w-]{0,60}"
-        r"(?:\.[\w-]{1,60}){1,6}(?=:\d)",
+        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@"
+        r"(?:[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){1,6}(?=:\d)|\d{1,3}(?:\.\d{1,3}){3}(?![\w.]))",
         "lena:⟦vogelbeere⟧@smtp.acme.test:587",
         _no_stand_in,
     ),
@@ -497,9 +497,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         KEY,
-        "sig=|signature=|key=",
+        "sig=|signature=|key=|code=",
         # Elsewhere these name a field of a table or the signature of a function.
-        r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
+        r"(?i)(?:[?&]|&amp;)(?:key|sig|code|(?:x-(?:amz|goog)-)?signature)="
         r"(?=(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}))(?P=value)(?!\.?[\w/])",
         "https://maps.acme.test/geo?key=⟦3f8a9c2b7d914f6a8e052d4e⟧",
         _no_id,
@@ -591,8 +591,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "snmp",
-        r"\bsnmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "snmp|ssh-keygen",
+        r"\b(?:snmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]|ssh-keygen\b[^\n]{0,200}?\s-[NP])\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "snmpget -v3 -u ops -A ⟦gansente⟧ host sysName.0",
         _certain,
     ),
@@ -662,12 +662,26 @@ INTRODUCED: tuple[Rule, ...] = (
         "rabbitmqctl add_user lena ⟦vogelbeere⟧",
         _certain,
     ),
+    _rule(
+        PASSWORD,
+        "jdbc:oracle|sqlplus",
+        r"(?:\bjdbc:oracle:\w{2,6}:|\bsqlplus\s(?:-\w\s){0,2})[\"']?\w{1,60}/(?P<value>[^\s\"'@/]{3,100})@",
+        "sqlplus lena/⟦trappe⟧@db1",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "app password|app-pass|app pass|app-specific|gmail",
+        r"(?i)\bapp(?:-specific)?[ -]password\b[^\n]{0,20}?[\s:=\"'](?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])",
+        "gmail app password: ⟦kvqz hdmw prts uxyj⟧",
+        _any,
+    ),
     # ---- files of settings
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})(?:\s{1,40}(?:and\s)?|\s?[/,;|]\s?)"
-        r"(?:password|passwd|pwd?)\s{1,40}(?:\d\s)?"
+        r"\b(?:login|account|user(?:name)?):?\s{1,40}(?P<user>[\w.@-]{1,100})(?:\s{1,40}(?:and\s)?|\s?[/,;|]\s?)"
+        r"(?:password|passwd|pwd?|pass(?=:)):?\s{1,40}(?:\d\s)?"
         r"(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
         _of_user,
@@ -798,17 +812,17 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "cvv|cvc|security code",
-        r"(?i)\b(?:cvv2?|cvc2?|security code)\b[\"']?(?:\s(?:is|code))?\s{0,2}[:=]?\s{0,2}[\"']?"
+        r"(?i)\b(?:cvv2?|cvc2?|security code)\b[\"']?(?:[^\n\d:=]{0,30}?\sis|\scode)?\s{0,2}[:=]?\s{0,2}[\"']?"
         r"(?P<value>\d{3,4})(?![\w.-]*\d)",
         "and the cvv ⟦7431⟧",
         _any,
     ),
     _rule(
         PASSWORD,
-        'pin:| pin|"pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
+        'pin:|pin |"pin| pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
         r"(?i)\b(?:pins?|passcode|puk|(?:door|gate|alarm|entry|safe|lock|unlock|pass) code)\b[\"']?"
-        r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|:|=)|(?=\s\d))"
-        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3})(?![\w.-]*\d)",
+        r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|\ses|\sest|:|=)|(?=\s\d))"
+        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3}|\d\d(?:-\d\d){2,3})(?![\w.-]*\d)",
         "the PIN of the card reader is ⟦482913⟧",
         _any,
     ),
