@@ -409,13 +409,6 @@ SHAPES: tuple[Rule, ...] = (
         "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦TmhUbXNuv94LleA5b5Ha9rMv⟧",
         _no_stand_in,
     ),
-    _rule(
-        KEY,
-        "webcal://",
-        r"webcal://[^\s\"'<>]{1,200}?/(?P<value>(?=[\w-]*\d)[\w-]{24,200})(?![\w./-])",
-        "webcal://p24-caldav.acme.test/published/2/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
-        _no_stand_in,
-    ),
     # A session cookie. Elsewhere hexadecimal digits may be a digest.
     _rule(
         KEY,
