@@ -140,13 +140,18 @@ def is_sentence(text: str) -> bool:
 def _parse_text_alone(args: argparse.Namespace) -> None:
     """Set kind, slug and body from the text that stands alone or after the kind. Raises UsageError."""
     if args.slug is not None:
-        args.body, args.slug = args.slug, title_slug(args.slug)
+        args.body, args.slug = args.slug, _name_of(args.slug)
         return
     text = args.kind.strip()
     if not is_sentence(text) or args.body is not None or args.body_file is not None:
         raise UsageError("an entry needs a kind and a name, or a text alone: memory save 'We deploy on Tuesdays.'")
     args.kind, args.body = ("preferences" if grade(text)[0] >= LEAST_SCORE else "fact"), text
-    args.slug = title_slug(text)
+    args.slug = _name_of(text)
+
+
+def _name_of(text: str) -> str:
+    """Name an entry by its text, of which a secret is no part."""
+    return title_slug(scrub(text, Policy.SECRETS))
 
 
 def _similar_entries(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:

@@ -27,12 +27,14 @@ class Shape(IntEnum):
 
 PASSWORD_WORDS = (
     r"pass(?:word|wd|phrase|code)s?|pass|pwd?|passwort|kennwort|losung|contrase[nñ]a|mot\s+de\s+passe|senha|clave"
-    r"|parola"
-    r"|密码(?:[是为]|(?=[：:]))|パスワードは?|비밀번호[는은]?|wachtwoord|l[oö]senord|has[lł]o|пароль"
+    r"|parola|wachtwoord|l[oö]senord(?:et)?|has[lł]o|пароль|mdp|[sş]ifre(?:si|miz|n)?|salasana|heslo|jelsz[oó]"
 )
+_UNSPACED = r"(?:密[码碼]|口令)(?:[是为為]|(?=[：:]))|パスワードは?|비밀번호[는은]?"
+"""Words of languages that put no space around a word."""
 _PASSWORD = re.compile(
     rf"(?i)(?<![\w/.-])(?:{PASSWORD_WORDS}|[a-z]{{1,12}}passw(?:or)?d"
     r"|(?:db|root|master|user|admin|mail|ssh|sudo|require)pass)(?:'s)?(?![\w(=.-])"
+    rf"|(?:{_UNSPACED})(?![(=.-])|(?<=[A-Za-zäöü]-)(?-i:Kennwort|Passwort)\b"
 )
 _LOGIN = re.compile(
     r"(?i)(?<![\w/.-])(?:log(?:ged|ging|s)?[ -]?(?:in(?:to)?|on|ins)|sign(?:ed|ing)?[ -]?in|get in|creds?|credentials?"
@@ -41,9 +43,13 @@ _LOGIN = re.compile(
     r"\b[^\n.;]{0,50}?\s(?:with|using|use|by)"
     r"|benutzer(?:name)?|zugang(?:sdaten)?|anmelde\w{1,6}|usuario|utilisateur|identifiants?)(?![\w(=-]|\.\w)"
 )
+SAYS_PASSWORD = re.compile(rf"(?i)\b(?:{PASSWORD_WORDS})|{_UNSPACED}|密[码碼]")
 SAID_SIGNS = (
     "pass", "pw ", "pw's", "pwd ", "kennwort", "losung", "contrase", "mot de", "senha", "clave", "parola", "wachtwoord",
-    "senord", "haslo", "hasło", "парол", "密码是", "密码:", "密码：", "パスワード", "비밀번호",
+    "senord", "haslo", "hasło", "парол",
+    "密码是", "密码为", "密码:", "密码：", "密碼是", "密碼:", "密碼：", "口令是", "口令:", "口令：",
+    "mdp", "ifre", "salasana", "heslo", "jelsz",
+    "パスワード", "비밀번호",
     "login", "log in", "logon",
     "log on", "logged", "logging", "logins", "sign in", "signed in", "signin", "cred", "account", "user", "admin",
     "root", "guest", "ssh", "ftp", "connect", "benutzer", "zugang", "anmelde", "basic auth", "enter ", "try ",
@@ -61,7 +67,9 @@ _PHRASE = re.compile(
 )
 _TOKEN = re.compile(r"[^\s\"'`„“”«»]+")
 _NEXT_TOKENS = 8
-_INTRODUCES = re.compile(r"(?i)(?:is|was|are|be|to|as|ist|lautet|war|es|est|é|è|são|[-–—=/]|=>|->)\Z|[^:：]*[:：]\Z")
+_INTRODUCES = re.compile(
+    r"(?i)(?:is|was|are|be|to|as|ist|lautet|war|es|est|é|è|são|är|jest|[-–—=/]|=>|->)\Z|[^:：]*[:：]\Z"
+)
 _STRONG = frozenset("!#$%^&*?@§~+€")
 _CODE = frozenset("()[]{}<>|\\;,")
 _MAIL_OR_PACKAGE = re.compile(

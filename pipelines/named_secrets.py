@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .chosen_passwords import SAID_SIGNS, chosen_passwords
+from .chosen_passwords import SAID_SIGNS, SAYS_PASSWORD, chosen_passwords
 from .secret_model import MIN_TOKEN_CHARS
 from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_identifier, is_placeholder, looks_chosen
 from .secret_rules import DATE, INTRODUCED, MOMENT, PROSE, is_joined
 
-_PASSWORD_NAME = r"pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
+_PASSWORD_NAME = r"(?<!NO)pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
 _KEY_NAME = (
     r"secret(?:[_.\s-]?(?:access[_.\s-]?)?key)?s?|tok(?:en)?s?|api[_.\s-]?key|apikey|access[_.\s-]?key"
     r"|account[_.\s-]?key|auth[_.\s-]?key|"
@@ -25,6 +25,8 @@ _KEY_NAME = (
     r"|consumer[_.\s-]?key|"
     r"app[_.\s-]?key|write[_.\s-]?key|query[_.\s-]?key|server[_.\s-]?key|credentials?|creds?|auth|authorization"
     r"|bearer|pat|salt|postmark|sendgrid|mailgun|crumb|"
+    r"api[- ]?schl[uü]ssel|cl[eé]\s(?:d['’])?(?:api|secr[eè]te)|clave\s(?:api|secreta)|chiave\s(?:api|segreta)"
+    r"|chave\s(?:da\s|de\s)?api|ключ\sapi|api[- ]ключ|api\s?キー|[密秘]钥|api\s?키|"
     r"facebook[_.]?key|linkedin[_.]?key|twitter[_.]?key|[a-z]{2,12}_key|key_?base"
 )
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
@@ -33,7 +35,7 @@ _NAME = re.compile(
     r"|(?<=[\"'])pass(?=[\"']\s?(?::|=>)\s?[\"'])|(?<![A-Za-z])(?:pw|psk)(?=[\"'\s]{0,3}[:=])|(?<=[A-Z]_)PW(?=\s?[=:]))"
     rf"|(?P<key>{_KEY_NAME}))"
     r"(?=(?P<after>[\w.-]{0,30}))(?P=after)"  # A possessive match, as Python 3.11.2 can do it too.
-    r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:=>|[:=!]=?=?|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
+    r"(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:=>|[:=!]=?=?|：|:=|->|<-|\||[-–—] ?(?=[\"'`]))\s{0,12}){1,2}"
     r"(?:![\w-]{1,20} )?"
     r"|\s{0,4}['\"]?\s+is:?\s+)",
     re.IGNORECASE,
@@ -43,7 +45,9 @@ _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
 # an alternation over every line.
 _NAME_HINTS = (
     "pass", "pswd", "pwd", "pw:", "pw=", "pw ", 'pw"', "psk", "contrase", "secret", "tok", "key", "licens", "cred",
-    "auth", "bearer", "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
+    "auth", "bearer", "schlüssel", "clé ", "cle ", "clave ", "chiave ", "chave ", "ключ", "apiキー", "api キー",
+    "密钥:", "密钥：", "秘钥:", "秘钥：", "api키", "api 키",
+    "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
 )  # fmt: skip
 MIN_HINT_CHARS = 3
 """A shorter sign of a rule is in every other line, so that no lines are chosen by it."""
@@ -243,10 +247,16 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     if after in ("manager", "_manager", "-manager"):  # `password_manager: 1Password`; `…_manager_key` may be one.
         return False
     if quoted:
-        if "," in gap and _is_one_of_a_list(text, name, value):
+        if "," in gap and (_IS_NAME.match(text, start + len(value)) or _is_one_of_a_list(text, name, value)):
+            return False
+        # A label or message: `"reset": "Passwort zurücksetzen"`, `errors.add(:password, "is too short")`.
+        if " " in value and (SAYS_PASSWORD.search(value) or after[:1] == "." or ("," in gap and value.count(" ") > 1)):
             return False
         return "  " not in value and value.count(" ") <= MAX_SPACES
-    if "==" in gap or "!=" in gap or "," in gap:
+    # `"$PASSWORD" | sha256sum` is no row of a table; `error.password.mismatch=The passwords differ` is a message.
+    if "==" in gap or "!=" in gap or "," in gap or ('"' in gap and "|" in gap):
+        return False
+    if after.startswith(".") and _A_WORD_FOLLOWS.match(text, start + len(value)):
         return False
     if " is" in gap:
         return any(character.isdigit() for character in value) or is_joined(value)
@@ -265,6 +275,9 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     return not value.startswith(("/", "./", "http"))
 
 
+_A_WORD_FOLLOWS = re.compile(r" [^\W\d_]{2}")
+_IS_NAME = re.compile(r"[\"']\s{0,3}(?::|=>)")
+"""Matches behind a value that is itself the name of the next one."""
 _PAIR_BEFORE = re.compile(
     r"\s(?:-[dFH]|--(?:data|form|header)[\w-]{0,12})[ =]?[\"'](?:[^\"'\n]{0,40}[&?])?[\w-]{0,20}\Z"
 )
@@ -317,7 +330,9 @@ _DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 """Matches a long number, which is no name of code."""
 _NO_SECRETS = "_id id _name name _url url _uri path _file _type _count _ttl tokens _at _field _env"
 _ENDINGS_OF_NO_SECRET = tuple(_NO_SECRETS.split())
-_KEYS_OF_RECORDS = frozenset({"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key"})
+_KEYS_OF_RECORDS = frozenset(
+    {"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key", "cache_key"}
+)
 """Keys that find a record. Not `primary_key`, which names a secret in some clouds."""
 
 

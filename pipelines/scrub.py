@@ -162,16 +162,18 @@ MAX_PLAIN_CHARS = 120
 """A longer token without name or mark counts as data, except for the model (`MAX_TOKEN_CHARS`)."""
 _TOKEN_PART = re.compile(r"[A-Za-z0-9]{16,}")
 _BASE64_PART = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{40,}={0,2}(?![\w+/])")
-# The name of a digest, the beginning of a public key (SSH, DER), the address of a wallet or of a file (IPFS).
+# The name of a digest, the beginning of a public key (SSH, DER), the address of a wallet or of a file (IPFS),
+# the id of a machine or a network (AWS).
 _DIGEST = re.compile(
     r"(?i:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]|AAAA(?:[BC]3NzaC1|E2VjZHNh)"
     r"|MFkwEwYHKoZIzj0|MCowBQYDK2V|MII[BC][A-Za-z]{2}ANBgkqhkiG9w0BAQEF"
     r"|0x[0-9a-fA-F]{40}(?!\w)|(?:bc|tb|ltc|addr|age|npub)1[02-9ac-hj-np-z]{38,}(?!\w)"
     r"|Qm[1-9A-HJ-NP-Za-km-z]{44}(?!\w)"
+    r"|[a-z]{1,12}-[0-9a-f]{17}(?!\w)"
 )
 _NAMED_ID = re.compile(
     r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread"
-    r"|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx|price|prod(?:uct)?|cus(?:tomer)?|sub|plan|acct|txn|inv(?:oice)?"
+    r"|asst|batch|vs|pi|ch|pm|seti|cs|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx|price|prod(?:uct)?|cus(?:tomer)?|sub|plan|acct|txn|inv(?:oice)?"
     r"|order|item|file|folder|node|page|post|team|room|channel)[_-]",
     re.IGNORECASE,
 )
@@ -205,7 +207,8 @@ _NO_TEXT_AFTER = re.compile(r"\s{0,3}[,)=\](\[{]")
 """Matches after a name in code that is no value: the type of a parameter, a call."""
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
 _PUBLIC_BEFORE = re.compile(
-    r"(?i)(?:\bpublic[ _-]?key\b[\"']?(?:\sis)?\W{0,4}|\bdata:(?:image|font|audio|video)/\S{1,40},)\Z"
+    r"(?i)(?:\bpublic[ _-]?key\b[\"']?(?:\sis)?\W{0,4}"
+    r"|\bdata:(?:(?:image|font|audio|video)/|application/json)\S{1,40},)\Z"
 )
 """Matches the words before a public key, and the beginning of a picture in an address."""
 
@@ -264,6 +267,8 @@ def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
     for match in MARKED_TOKEN.finditer(token):
         if (
             not is_described(match.group())
+            # The map of a script within an address begins as a token does: "eyJ".
+            and not text.endswith("json;base64,", 0, base + match.start())
             # Only the marked part: "12345678" in an address or name before it says nothing about it.
             and not is_filled(match.group())
             and not is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))

@@ -201,6 +201,11 @@ def _made(match: re.Match[str], value: str) -> bool:
     return _stands(match, value) and shape_of(value) >= Shape.MARKED
 
 
+def _made_for_snmp(match: re.Match[str], value: str) -> bool:
+    """Other communities are of people: the words before must speak of this protocol."""
+    return _made(match, value) and "snmp" in match.string[max(0, match.start() - 60) : match.end()].lower()
+
+
 def _of_router(match: re.Match[str], value: str) -> bool:
     """Whether the number of the encryption shows that it is a password, or its shape does."""
     return _certain(match, value) if match["type"] else _made(match, value)
@@ -313,11 +318,11 @@ SHAPES: tuple[Rule, ...] = (
         "postgres://shop:⟦heron⟧@db.acme.test/shop",
         _no_stand_in,
     ),
-    _rule(  # Without its scheme, but with a port.
+    _rule(  # Without its scheme, but with a port or a number for the host.
         PASSWORD,
         "@",
-        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@[A-Za-z][\w-]{0,60}"
-        r"(?:\.[\w-]{1,60}){1,6}(?=:\d)",
+        r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@"
+        r"(?:[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){1,6}(?=:\d)|\d{1,3}(?:\.\d{1,3}){3}(?![\w.]))",
         "lena:⟦vogelbeere⟧@smtp.acme.test:587",
         _no_stand_in,
     ),
@@ -404,20 +409,13 @@ SHAPES: tuple[Rule, ...] = (
         "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦TmhUbXNuv94LleA5b5Ha9rMv⟧",
         _no_stand_in,
     ),
-    _rule(
-        KEY,
-        "webcal://",
-        r"webcal://[^\s\"'<>]{1,200}?/(?P<value>(?=[\w-]*\d)[\w-]{24,200})(?![\w./-])",
-        "webcal://p24-caldav.acme.test/published/2/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
-        _no_stand_in,
-    ),
     # A session cookie. Elsewhere hexadecimal digits may be a digest.
     _rule(
         KEY,
-        "ookie",
-        r"(?i)ookies?[\"']{0,2}(?::|=|\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
+        "ookie|curl",
+        r"(?i)(?:ookies?[\"']{0,2}(?::|=|\s)|\bcurl\s(?:[^\n]{0,200}?\s)?-b\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
         r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
-        r"=[\"']?(?P<value>[0-9a-f]{32,200})(?![\w-])",
+        r"=[\"']?(?P<value>(?=[a-z]*\d)[0-9a-z]{24,200})(?![\w-])",
         "Cookie: theme=dark; sid=⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _no_stand_in,
     ),
@@ -492,9 +490,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         KEY,
-        "sig=|signature=|key=",
+        "sig=|signature=|key=|code=",
         # Elsewhere these name a field of a table or the signature of a function.
-        r"(?i)(?:[?&]|&amp;)(?:key|sig|(?:x-(?:amz|goog)-)?signature)="
+        r"(?i)(?:[?&]|&amp;)(?:key|sig|code|(?:x-(?:amz|goog)-)?signature)="
         r"(?=(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}))(?P=value)(?!\.?[\w/])",
         "https://maps.acme.test/geo?key=⟦3f8a9c2b7d914f6a8e052d4e⟧",
         _no_id,
@@ -526,8 +524,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|sshpass|rdesktop|xfreerdp",
-        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo(?:sh)?|sshpass|rdesktop"
+        "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mongo|sshpass|rdesktop|xfreerdp",
+        r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mongo(?:sh)?|sshpass|rdesktop"
         r"|xfreerdp)\b[^\n]{0,200}?\s[-/]p[\s:]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
         "xfreerdp /v:win1 /u:lena /p:⟦amselstar⟧",
         _certain,
@@ -586,8 +584,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "snmp",
-        r"\bsnmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        "snmp|ssh-keygen",
+        r"\b(?:snmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]|ssh-keygen\b[^\n]{0,200}?\s-[NP])\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "snmpget -v3 -u ops -A ⟦gansente⟧ host sysName.0",
         _certain,
     ),
@@ -657,12 +655,26 @@ INTRODUCED: tuple[Rule, ...] = (
         "rabbitmqctl add_user lena ⟦vogelbeere⟧",
         _certain,
     ),
+    _rule(
+        PASSWORD,
+        "jdbc:oracle|sqlplus",
+        r"(?:\bjdbc:oracle:\w{2,6}:|\bsqlplus\s(?:-\w\s){0,2})[\"']?\w{1,60}/(?P<value>[^\s\"'@/]{3,100})@",
+        "sqlplus lena/⟦trappe⟧@db1",
+        _certain,
+    ),
+    _rule(
+        PASSWORD,
+        "app password|app-pass|app pass|app-specific|gmail",
+        r"(?i)\bapp(?:-specific)?[ -]password\b[^\n]{0,20}?[\s:=\"'](?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])",
+        "gmail app password: ⟦kvqz hdmw prts uxyj⟧",
+        _any,
+    ),
     # ---- files of settings
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?)\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}(?:and\s)?"
-        r"(?:password|passwd|pwd?)\s{1,40}(?:\d\s)?"
+        r"\b(?:login|account|user(?:name)?):?\s{1,40}(?P<user>[\w.@-]{1,100})(?:\s{1,40}(?:and\s)?|\s?[/,;|]\s?)"
+        r"(?:password|passwd|pwd?|pass(?=:)):?\s{1,40}(?:\d\s)?"
         r"(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
         _of_user,
@@ -755,13 +767,20 @@ INTRODUCED: tuple[Rule, ...] = (
         "wpa_passphrase Nordhaus ⟦buntspecht⟧",
         _certain,
     ),
+    _rule(
+        PASSWORD,
+        "community",
+        r"(?i)\bcommunity(?:[ -]string)?\b[\"']?(?:\s(?:is|ist)|\s?[:=])?\s{1,3}[\"'`]?(?P<value>[^\s\"'`,;]{5,64})",
+        "snmp-server community ⟦pr1v-Elster⟧ RO",
+        _made_for_snmp,
+    ),
     # ---- codes that a service gives out, and numbers that open a door
     _rule(
         PASSWORD,
         "totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor",
         r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
         r"(?P<value>(?-i:[A-Z2-7]{16,64}|(?=[a-z]*[2-7][a-z]*[2-7])[a-z2-7]{16,64}"
-        r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?![\w=])",
+        r"|(?:[a-z2-7]{4} ){3,15}[a-z2-7]{4}|(?:[A-Z2-7]{4} ){3,15}[A-Z2-7]{4}))(?:={3,6})?(?![\w=])",
         "the 2fa seed is ⟦WUQAJWNKHKN4URC5⟧",
         _has_digit,
     ),
@@ -786,17 +805,17 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "cvv|cvc|security code",
-        r"(?i)\b(?:cvv2?|cvc2?|security code)\b[\"']?(?:\s(?:is|code))?\s{0,2}[:=]?\s{0,2}[\"']?"
+        r"(?i)\b(?:cvv2?|cvc2?|security code)\b[\"']?(?:[^\n\d:=]{0,30}?\sis|\scode)?\s{0,2}[:=]?\s{0,2}[\"']?"
         r"(?P<value>\d{3,4})(?![\w.-]*\d)",
         "and the cvv ⟦7431⟧",
         _any,
     ),
     _rule(
         PASSWORD,
-        'pin:| pin|"pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
+        'pin:|pin |"pin| pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
         r"(?i)\b(?:pins?|passcode|puk|(?:door|gate|alarm|entry|safe|lock|unlock|pass) code)\b[\"']?"
-        r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|:|=)|(?=\s\d))"
-        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3})(?![\w.-]*\d)",
+        r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|\ses|\sest|:|=)|(?=\s\d))"
+        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3}|\d\d(?:-\d\d){2,3})(?![\w.-]*\d)",
         "the PIN of the card reader is ⟦482913⟧",
         _any,
     ),
@@ -811,8 +830,9 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         KEY,
-        "access code|key|licen|activation",
-        r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
+        "access code|key|licen|activation|zugangscode|zugriffscode|aktivierungscode|schlüssel|d'acc|de acceso",
+        r"(?i)\b(?:(?:access|licen[cs]e|activation|product|invite) (?:code|key)|(?:zugangs|zugriffs|aktivierungs)code"
+        r"|lizenzschlüssel|(?:code|clé) d'accès|código de acceso)\b(?:\s(?:is|ist|lautet|est|es))?[:=]?\s{1,3}[\"'`]?"
         r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
         "access code ⟦Z3XSbOGmkSDz⟧",
         _issued,

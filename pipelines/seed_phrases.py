@@ -45,12 +45,13 @@ def _phrases(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]
     numbers = [_numbers()[word] for word in words]
     if len(set(words)) < FEWEST_DISTINCT or numbers == sorted(numbers):  # Sorted, it is the list itself.
         return
-    for length in LENGTHS:
-        for first in range(len(run) - length + 1):
-            if _is_checked(numbers[first : first + length]):
-                yield run[first][0], run[first + length - 1][1]
-                return
-    if len(run) in LENGTHS:  # Perhaps with a typing error.
+    # The whole run: "seed" and "phrase" are words of the list, too, and a window's checksum may be right by chance.
+    if (
+        len(run) in LENGTHS
+        or any(  # Of such a length, perhaps with a typing error.
+            _is_checked(numbers[first : first + length]) for length in LENGTHS for first in range(len(run) - length + 1)
+        )
+    ):
         yield run[0][0], run[-1][1]
 
 

@@ -154,7 +154,7 @@ class VaultMemories:
         found = []
         for path in paths:
             with suppress(EntryNotFound, EntryInvalid):
-                entry = self._store.read(path)
+                entry = self._store.read_settled(path)
                 found.append(replace(entry, status=_status_at(path, entry.effective_status)))
         return found
 

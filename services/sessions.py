@@ -162,10 +162,10 @@ def follow_transcript(markers: str, marker: Marker, roots: Sequence[str]) -> Mar
         return marker
     from ..sources.transcripts.hosts import find_session  # Imported late: its patterns take a while to compile.
 
-    compressed = Path(marker.transcript + SUFFIX)
+    compressed = marker.transcript + SUFFIX
     found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
-    if found is None and compressed.is_file():
-        found = compressed
+    if found is None and os.path.isfile(compressed):  # Not Path.is_file: a path too long is no failure here.
+        found = Path(compressed)
     known = None if found is None else resolve_within(str(found), roots)
     newest = read_marker(marker_path(markers, marker.session_id))  # A job may have mined meanwhile.
     if known is None or newest is None or newest.transcript != marker.transcript:

@@ -113,10 +113,14 @@ def _write_temporary(markers: str, marker: Marker) -> str:
     # Each thread's own: in the worker the sweep and a session's job may write the same marker.
     temporary = markers + "/." + marker.session_id[:64] + "." + str(os.getpid()) + "-" + str(get_ident()) + ".tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
-    with open(descriptor, "wb") as file:
-        file.write(marker.to_bytes())
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(marker.to_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        os.unlink(temporary)
+        raise
     return temporary
 
 

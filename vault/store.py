@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from ..runtime.atomic_file import sync_folder
@@ -116,6 +117,12 @@ class VaultStore:
         """Return the entry. Raises EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable."""
         return parse_entry(relative, self.read_bytes(relative))
 
+    def read_settled(self, relative: str) -> Entry:
+        """Do as `read` does, but first wait as `settled_heads` does."""
+        path = str(resolve_inside(self.vault, relative))
+        until = time.monotonic() + SETTLING_SECONDS
+        return parse_entry(relative, _when_whole(path, lambda: self.read_bytes(relative), until))
+
     def read_bytes(self, relative: str, limit: int | None = None) -> bytes:
         """Return the file's bytes, all or the first `limit`. Raises as `read` does."""
         return self._read_file(resolve_inside(self.vault, relative), relative, limit)
@@ -151,19 +158,18 @@ class VaultStore:
         return list_notes(self.vault)
 
     def settled_heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """Do as `heads` does, but first wait until a note that an editor may be saving is unchanged for a second.
+        """Do as `heads` does, but first wait until a note that an editor may be saving is whole, or has been unchanged
+        for a second.
 
         For a caller that writes a new file if no note has an id: an empty file, read too early, has none.
         """
         root = os.path.realpath(self.vault)
         until = time.monotonic() + SETTLING_SECONDS
         for relative, head in self.heads(limit):
-            text = head.decode("utf-8", "replace")
-            if not extent(text) or is_open(text):
+            if _is_half(head):
                 path = f"{root}/{relative}"
-                if _wait_until_settled(path, until - time.monotonic()):
-                    with suppress(MemoryVaultError):
-                        head = self._read_head(path, relative, limit)
+                with suppress(MemoryVaultError):
+                    head = _when_whole(path, partial(self._read_head, path, relative, limit), until)
             yield relative, head
 
     def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
@@ -653,6 +659,19 @@ def _stamp(path: Path | str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _is_half(data: bytes) -> bool:
+    """Whether a note has no header, or one without its end."""
+    text = data.decode("utf-8", "replace")
+    return not extent(text) or is_open(text)
+
+
+def _when_whole(path: str, read: Callable[[], bytes], until: float) -> bytes:
+    """Read a note until it is no half, or has not been written in place for SETTLED_SECONDS; or until a time."""
+    while _is_half(data := read()) and _unsettled_seconds(path) > 0 and time.monotonic() < until:
+        time.sleep(0.05)
+    return data
 
 
 def _wait_until_settled(path: Path | str, seconds: float) -> bool:

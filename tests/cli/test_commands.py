@@ -170,6 +170,14 @@ def test_a_secret_in_a_saved_text_never_reaches_the_disk(sandbox: Sandbox) -> No
     assert "ann@example.com" in text, "whom the user names on purpose is not a secret"
 
 
+@pytest.mark.parametrize("env", [{}, {"CLAUDECODE": "1"}])
+def test_a_secret_in_a_saved_text_is_no_part_of_the_notes_name(sandbox: Sandbox, env: dict[str, str]) -> None:
+    done = sandbox.run("save", "Never tell that the vault password is Hermelin#81v to anybody", env=env)
+    assert done.returncode == 0
+    assert not [path for path in sandbox.vault.rglob("*") if "81v" in str(path).lower()]
+    assert "81v" not in "".join(path.read_text("utf-8").lower() for path in sandbox.vault.rglob("*.md"))
+
+
 def refused(sandbox: Sandbox, *words: str) -> str:
     """The line of a UsageError that the command ends with, run in this process."""
     parsed = build_parser(words).parse_args(words)

@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import resource
 import socket
 import time
 from pathlib import Path
 
 import pytest
 
+from memoryvault.hooks.enqueue import spool_reflection
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.spool import Spool
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path, rewrite_marker
@@ -16,6 +18,19 @@ from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_refl
 from .support import SESSION, Sandbox, marker_of
 
 pytestmark = pytest.mark.hurried
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(OSError):
+            spool_reflection(str(tmp_path), SESSION, None)
+        with pytest.raises(OSError):
+            create_marker(str(tmp_path), Marker(SESSION))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_turn_is_reflected_after_a_quiet_period_and_an_end_at_once(sandbox: Sandbox) -> None:

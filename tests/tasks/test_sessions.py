@@ -157,6 +157,15 @@ def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(
     assert list_markers(str(markers)) == []
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "y" * 250, "/".join(["z" * 200] * 30)])
+def test_a_path_that_is_too_long_for_the_system_is_no_failure(tmp_path: Path, name: str) -> None:
+    markers = tmp_path / "markers"
+    markers.mkdir()
+    marker = Marker("long", transcript=f"{tmp_path}/projects/-p/{name}.jsonl", host="claude")
+    create_marker(str(markers), marker)
+    assert follow_transcript(str(markers), marker, [str(tmp_path / "projects")]) == marker
+
+
 def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(tmp_path: Path) -> None:
     markers, new = tmp_path / "markers", tmp_path / "projects" / "-p" / "moved.jsonl"
     markers.mkdir()

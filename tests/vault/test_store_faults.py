@@ -438,6 +438,27 @@ def test_a_rule_that_is_read_half_way_through_a_save_is_not_mined_into_a_second_
     assert bed.files() == {path: whole}
 
 
+def test_of_a_note_that_is_saved_over_and_over_the_id_is_read(bed: Bed) -> None:
+    (path,) = bed.remember(RULE).written
+    whole = (bed.vault / path).read_text()
+    ends = time.monotonic() + 4.0
+
+    def save_all_the_time() -> None:
+        while time.monotonic() < ends:
+            with saving(bed.vault / path, "", whole, pause=0.2):
+                pass
+            time.sleep(0.1)
+
+    editor = threading.Thread(target=save_all_the_time)
+    editor.start()
+    heads, entries = [], []
+    while editor.is_alive():
+        heads.append(dict(bed.store.settled_heads(4096))[path])
+        entries.append(bed.store.read_settled(path))
+    assert all(b"fingerprint" in head for head in heads)
+    assert all(entry.fingerprint for entry in entries)
+
+
 @pytest.mark.parametrize("half", ["", "---\nkind: preferences\nfinger"])
 def test_a_save_that_takes_longer_postpones_a_rule_that_would_get_the_files_name(bed: Bed, half: str) -> None:
     (path,) = bed.remember(RULE).written
