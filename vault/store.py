@@ -696,8 +696,10 @@ def _age(path: Path | str) -> float:
     Raises OSError."""
     status = os.stat(path)
     age = time.time() - status.st_mtime
-    # Renamed or linked after it was written: it appeared whole, as what we write does.
-    return math.inf if status.st_ctime_ns > status.st_mtime_ns or age < 0 else age
+    # Renamed or linked after it was written: it appeared whole, as what we write does. Of a file that was just emptied,
+    # Linux can tell the finer of its two clocks in `st_ctime`, the coarser one in `st_mtime`.
+    was_renamed = status.st_ctime_ns > status.st_mtime_ns and status.st_size > 0
+    return math.inf if was_renamed or age < 0 else age
 
 
 def _removed_if_old(path: str, limit: float) -> bool:
