@@ -157,12 +157,10 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
     if is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
-    chunks = [connection.execute(CHUNK, (row[3],)).fetchone()[0] for row in best]
-    for (path, project, session, _, passage, kind, confidence), said in zip(
-        best, _stems(connection, chunks), strict=True
-    ):
+    for path, project, session, chunk, passage, kind, confidence in best:
         if time.monotonic() > query.deadline:
             break
+        (said,) = _stems(connection, [connection.execute(CHUNK, (chunk,)).fetchone()[0]])
         is_skill = kind == SKILL_KIND
         pair = word_features(terms, {stem for stem in said if is_significant(stem)}, rivals[is_skill])
         pair |= note_features(kind or "", confidence or "")

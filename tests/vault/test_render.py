@@ -52,8 +52,16 @@ def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, toke
     [
         ("Short. The printer is on floor 3.", "Short. The printer is on floor 3."),
         ("Talk. " * 60 + "The printer is on floor 3. Then lunch.", "[…] The printer is on floor 3. Then lunch."),
-        ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\n[…] - The Printer: floor 3."),
+        ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\nTalk.\n[…] - The Printer: floor 3."),
         ("Talk. " * 60, "Talk. " * 60),
+        ("Never do these:\n" + "- Talk.\n" * 60 + "- Eat on the floor.", "Never do these:\n[…] - Eat on the floor."),
+        (
+            "We never do\n\n1. on a Friday:\n" + "   - talk\n" * 60 + "   - eat on the floor",
+            "We never do\n[…] - eat on the floor",
+        ),
+        ("## Rejected\n" + "Talk.\n" * 60 + "A printer on a floor.", "## Rejected\n[…] A printer on a floor."),
+        ("A subfloor of imprinters. " * 20 + "The printer is up.", "[…] The printer is up."),
+        ("说话。" * 60 + "printer在三楼。", "[…] printer在三楼。"),
     ],
 )
 def test_of_a_long_text_the_sentence_with_the_prompts_words_is_shown(text: str, shown: str) -> None:
