@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import __version__
 from ..hooks.injected import read_injected
+from ..hooks.recall_client import shorten
 from ..runtime.errors import IndexUnavailable, MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.interpreter import peer_uid
 from ..runtime.killpoint import kill_point
@@ -69,6 +70,8 @@ HANGS_SECONDS = 10.0
 has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
+SOUGHT_CHARACTERS = 2000
+"""So much of a prompt's beginning and end decides which sentence of a long note is shown: an answer has little time."""
 _TICK_SECONDS = 0.5
 _DESCRIPTOR_RETRY_SECONDS = 0.1
 
@@ -413,7 +416,8 @@ class RecallService:
         waiting: Sequence[Hit] = ()
         if message.get("render"):
             count = self._runner.count_tokens
-            words = [form for term in analyse(query.text).terms for form in (term.word, term.stem)]
+            asked = analyse(shorten(query.text, SOUGHT_CHARACTERS))
+            words = [form for term in asked.terms for form in (term.word, term.stem)]
             near = [replace(hit, excerpt=around_words(hit.excerpt, words)) for hit in result.hits]
             shown = select_hits(near, token_budget, count)
             answer["block"] = render_block(shown, 0)

@@ -129,10 +129,11 @@ def around_words(text: str, words: Sequence[str]) -> str:
     ends += [at + 1 for at, sign in enumerate(body) if sign in "。！？"]
     starts = [0, *sorted(ends)]
     lowered = body.lower() if len(body.lower()) == len(body) else body
-    lowered = "".join([c if c.isalnum() else " " for c in lowered])
+    lowered = " " + "".join([c if c.isalnum() else " " for c in lowered])
     begun = [f" {word}" if word.isascii() else word for word in words]  # Elsewhere words have no blank between them.
+    begun = [word for word in begun if word in lowered]
     found = [
-        sum(word in f" {lowered[start:end]}" for word in begun)
+        sum(word in lowered[start : end + 1] for word in begun)
         for start, end in zip(starts, [*starts[1:], len(body)], strict=True)
     ]
     start = starts[found.index(max(found))]

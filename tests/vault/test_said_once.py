@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.vault.note_text import is_cut, said_once
+from memoryvault.vault.note_text import is_title_cut, said_once
 
 EVIDENCE = "## Evidence\n\nProposed because: it was said twice.\n\n"
 
@@ -30,9 +30,9 @@ def test_what_only_repeats_the_title_or_the_statement_is_left_out(body: str, lef
 def test_a_title_that_is_the_statement_cut_off_is_known() -> None:
     title = "If the disk is full, stop …"
     body = f"# {title}\n\nif the disk is full, stop and\ntell me.\n\n## Evidence\n\nSession a"
-    assert is_cut(body, title)
-    assert not is_cut("# Use pnpm …\n\nUse npm.", "Use pnpm …")
-    assert not is_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
+    assert is_title_cut(body, title)
+    assert not is_title_cut("# Use pnpm …\n\nUse npm.", "Use pnpm …")
+    assert not is_title_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
 
 
 def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
