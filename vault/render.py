@@ -157,7 +157,7 @@ def _introduction(body: str, start: int) -> str:
 def _is_item(line: str) -> bool:
     """Whether a line is an item of a list, or indented as what goes on in one."""
     mark = line.partition(" ")[0]
-    return line[:1] in (" ", "\t") or mark in ("-", "*", "+") or (mark[:-1].isdigit() and mark[-1] in ".)")
+    return line[:1] in (" ", "\t") or mark in ("-", "*", "+", "•") or (mark[:-1].isdigit() and mark[-1] in ".)")
 
 
 def is_cut(line: str) -> bool:
