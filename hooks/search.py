@@ -16,7 +16,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import normal_form
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
-from ..vault.render import around_words
+from ..vault.render import around_words, introduced
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -177,7 +177,8 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
             continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
-            hit.excerpt = _excerpt(hit.body, passage)
+            beginning = hit.body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
+            hit.excerpt = introduced(passage, hit.body) or beginning
         hit.excerpt = around_words(hit.excerpt, [*kept, *rarest])
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
@@ -239,13 +240,6 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS:
         return None
     return hit if hit.project in ("", query.project) else None
-
-
-def _excerpt(body: str, chunk: str) -> str:
-    """Return the indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
-    if chunk and chunk.strip() in body:
-        return chunk.strip()
-    return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
 
 
 def _index_files(query: FallbackQuery) -> Any:

@@ -27,6 +27,8 @@ MOST_TOKENS = 60
 """Most tokens of one recalled entry; a longer one is cut, with a mark at its end."""
 INTRODUCTION_CHARACTERS = 100
 """Of the line above a sentence that is shown from the midst of a note."""
+PLACE_CHARACTERS = 30
+"""So much of a passage tells where it stands in a note that has other blanks."""
 CUT = " […]"
 _ID_LETTERS = frozenset("0123456789abcdef-")
 _CONTEXTS = (" (in answer to: ", " (when refusing ", " (asked: ")
@@ -141,6 +143,18 @@ def around_words(text: str, words: Sequence[str]) -> str:
         return text
     shown = CUT.strip() + " " + body[start:].lstrip()
     return "\n".join(filter(None, (title, _introduction(body, start), shown)))
+
+
+def introduced(passage: str, body: str) -> str:
+    """Return a passage of the index as its note has it, behind the line above that introduces it; '' if the note has no
+    such passage. The index joins the lines of a long list."""
+    flat, text = body.replace("\n", " "), passage.strip()
+    at = flat.find(text.replace("\n", " "))
+    if at >= 0:
+        text = body[at : at + len(text)]
+    else:
+        at = flat.find(text[:PLACE_CHARACTERS].replace("\n", " "))
+    return "\n".join(filter(None, (_introduction(body, at), text))) if text and at >= 0 else ""
 
 
 def _introduction(body: str, start: int) -> str:

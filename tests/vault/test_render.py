@@ -13,6 +13,7 @@ from memoryvault.vault.header import skim
 from memoryvault.vault.render import (
     around_words,
     estimate_tokens,
+    introduced,
     render_always_load,
     render_block,
     select_fitting,
@@ -66,6 +67,22 @@ def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, toke
 )
 def test_of_a_long_text_the_sentence_with_the_prompts_words_is_shown(text: str, shown: str) -> None:
     assert around_words(text, ["printer", "floor"]) == shown
+
+
+@pytest.mark.parametrize(
+    ("passage", "shown"),
+    [
+        ("- beta beta - gamma", "Never:\n- beta beta\n- gamma"),
+        ("- gamma - delta of an old text", ""),
+        ("- an item of more than thirty letters - nested", "Never:\n- an item of more than thirty letters - nested"),
+        ("Now and then.", "Now and then."),
+        ("", ""),
+    ],
+)
+def test_a_passage_comes_with_the_line_that_introduces_it(passage: str, shown: str) -> None:
+    listed = "- alpha\n- beta beta\n- gamma\n- an item of more than thirty letters\n  - nested\n"
+    body = f"Now and then.\n\nNever:\n{listed}"
+    assert introduced(passage, body) == shown
 
 
 @pytest.mark.parametrize(
