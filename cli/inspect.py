@@ -70,13 +70,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if not chosen:
         print("nothing was recalled yet")
-    words_of = {
-        session: prompt_words(context.settings, session or "") for session in {one.get("session") for one in chosen}
-    }
+    prompts = prompt_words(context.settings, chosen)
     for number, one in enumerate(chosen):
         if number:
             print()
-        words = words_of[one.get("session")].get(str(one.get("query")), "")
+        words = prompts.get(str(one.get("query")), "")
         for line in lines_of(one, _marks(one, marks), count_given_before(one), words):
             print(in_line(line))
     return 0

@@ -44,7 +44,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import EVIDENCE_HEADING, SAID
-from ..vault.note_text import is_cut, said_once
+from ..vault.note_text import is_title_cut, said_once
 from ..vault.pending import describe_pending, group_by_place, is_idea_path
 from ..vault.scrubbed import Scrubbed
 from .conflicts import ask_about_copies, choice_of, copy_as_json
@@ -440,7 +440,7 @@ class _Dialogue:
         print(", proposed by an agent" if entry.written_by_agent else "")
         replaces = self._replacement(entry)
         body = _REVERSAL.sub("", kept_text(entry.body)) if replaces else entry.body
-        titled = [] if is_cut(body, entry.title) else [entry.title, ""]
+        titled = [] if is_title_cut(body, entry.title) else [entry.title, ""]
         _print_wrapped([*titled, *_without_marks(said_once(body, entry.title))])
         if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
             _print_wrapped([f"{SAID}{answered} (from the transcript)"])

@@ -34,7 +34,7 @@ from ..services.pending_counts import PendingCounts, count_pending_notes
 from ..services.reviewing import Reviewer
 from ..services.stores import vault_store
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.note_text import is_cut, said_once
+from ..vault.note_text import is_title_cut, said_once
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
 from ..vault.wording import cut
@@ -89,7 +89,7 @@ class ConsoleContext:
             "url": self.url,
             "static": lambda name: f"{self._base}/static/{name}",
             "markdown": lambda text, below: render_markdown(text, self.entry_url, below),
-            "is_cut": is_cut,
+            "is_title_cut": is_title_cut,
             "said_once": said_once,
             "meant_on": effective_day,
             "diff": side_by_side,

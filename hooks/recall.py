@@ -96,9 +96,11 @@ def _await_answer(request: RecallCall, deadline: float, service: str) -> tuple[P
     if response is None:
         return None, service
     answer = _parse_answer(response)
-    if answer is not None:
-        return answer, "ok"
-    return None, "broken (it reported an error)"
+    if answer is None:
+        return None, "broken (it reported an error)"
+    if not answer.paths and "keyword-late" in answer.note:  # It had no time to search.
+        return None, "slow"
+    return answer, "ok"
 
 
 class _OwnSearch:
@@ -146,8 +148,6 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
         return None
     degraded = response.get("degraded")
     note = "; ".join(str(part) for part in degraded) if isinstance(degraded, list) else ""
-    if not paths and "keyword-late" in note:
-        return None  # It had no time to search.
     counts = response.get("found")
     found = counts if isinstance(counts, dict) else {}
     shown = [path for path in paths if isinstance(path, str)]

@@ -21,7 +21,7 @@ from ..runtime.function_words import CHATTER, foreign_function_words, is_signifi
 from ..runtime.layout import ALWAYS_LOAD
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
-from ..vault.render import around_words
+from ..vault.render import around_words, introduced
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .sqlite import open_database
 
@@ -162,12 +162,10 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
     if is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
-    chunks = [connection.execute(CHUNK, (row[3],)).fetchone()[0] for row in best]
-    for (path, project, session, _, passage, kind, confidence), said in zip(
-        best, _stems(connection, chunks), strict=True
-    ):
+    for path, project, session, chunk, passage, kind, confidence in best:
         if time.monotonic() > query.deadline:
             break
+        (said,) = _stems(connection, [connection.execute(CHUNK, (chunk,)).fetchone()[0]])
         is_skill = kind == SKILL_KIND
         pair = word_features(terms, {stem for stem in said if is_significant(stem)}, rivals[is_skill])
         pair |= note_features(kind or "", confidence or "")
@@ -184,7 +182,8 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
             continue
         hit.session = session or ""
         if len(hit.body) > EXCERPT_CHARACTERS:
-            hit.excerpt = _excerpt(hit.body, passage)
+            beginning = hit.body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
+            hit.excerpt = introduced(passage, hit.body) or beginning
         hit.excerpt = around_words(hit.excerpt, [*kept, *rarest])
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
@@ -246,13 +245,6 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS:
         return None
     return hit if hit.project in ("", query.project) else None
-
-
-def _excerpt(body: str, chunk: str) -> str:
-    """Return the indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
-    if chunk and chunk.strip() in body:
-        return chunk.strip()
-    return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
 
 
 def _index_files(query: FallbackQuery) -> Any:

@@ -13,14 +13,16 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..hooks.entryfile import read_entry_file
 from ..hooks.injected import read_injected
+from ..hooks.recall_client import shorten
 from ..runtime.errors import IndexUnavailable, MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.interpreter import peer_uid
 from ..runtime.killpoint import kill_point
@@ -30,11 +32,21 @@ from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
-from ..vault.render import around_words, render_block, select_hits, status_line
+from ..vault.render import around_words, introduced, render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
-from .engine import DEFAULT_EAGERNESS, NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
+from .engine import (
+    DEFAULT_EAGERNESS,
+    FILES_LATE,
+    NO_INDEX,
+    VAULT_MISSING,
+    VECTORS_DAMAGED,
+    Hit,
+    RecallEngine,
+    RecallQuery,
+    RecallResult,
+)
 from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
@@ -69,6 +81,8 @@ HANGS_SECONDS = 10.0
 has its thread, and a ping needs no model."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
+SOUGHT_CHARACTERS = 2000
+"""So much of a prompt's beginning and end decides which sentence of a long note is shown: an answer has little time."""
 _TICK_SECONDS = 0.5
 _DESCRIPTOR_RETRY_SECONDS = 0.1
 
@@ -413,8 +427,9 @@ class RecallService:
         waiting: Sequence[Hit] = ()
         if message.get("render"):
             count = self._runner.count_tokens
-            words = [form for term in analyse(query.text).terms for form in (term.word, term.stem)]
-            near = [replace(hit, excerpt=around_words(hit.excerpt, words)) for hit in result.hits]
+            asked = analyse(shorten(query.text, SOUGHT_CHARACTERS))
+            words = [form for term in asked.terms for form in (term.word, term.stem)]
+            near = [replace(hit, excerpt=around_words(text, words)) for hit, text in self._introduced(result)]
             shown = select_hits(near, token_budget, count)
             answer["block"] = render_block(shown, 0)
             if self._config.unreviewed:
@@ -448,6 +463,14 @@ class RecallService:
             "timings_ms": dict(result.timings_ms),
             "found": dict(result.found),
         }, leave_receipt
+
+    def _introduced(self, result: RecallResult) -> Iterator[tuple[Hit, str]]:
+        """Yield each hit with its passage and, where the disk answers, the line above that says what it is: the index
+        has a list without the heading that forbids what is in it."""
+        is_read = {FILES_LATE, VAULT_MISSING}.isdisjoint(result.degraded)
+        for hit in result.hits:
+            entry = read_entry_file(str(self._config.vault), hit.path) if is_read else None
+            yield hit, (entry and introduced(hit.excerpt, entry.excerpt)) or hit.excerpt
 
     def _query(self, message: Mapping[str, Any]) -> tuple[RecallQuery, str | None, str | None]:
         text = text_field(message, "text")

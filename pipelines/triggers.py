@@ -137,7 +137,7 @@ _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
 _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
-_READS = re.compile(r"\b(?:read|look|open|access|see|print|show|cat|leak|know|secrets?|keys?)\b", re.I)
+_READS = re.compile(r"\b(?:read|look|open|access|see|print|show|cat|leak|know|secrets?|keys?)\b|\.env\b", re.I)
 _FLAG = re.compile(r"-\d|--?[A-Za-z](?:[\w-]*\w)?")
 _FORBIDDEN_FLAG = re.compile(
     rf"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^,;]*?)\s`?(?P<flag>{_FLAG.pattern})(?![\w-])", re.I

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..hooks.recall_client import shorten
 from ..index.catalog_reader import CatalogReader, EntryRow
@@ -189,13 +189,15 @@ def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]
     return names
 
 
-def prompt_words(settings: Settings, session: str) -> dict[str, str]:
-    """Return the first words of each prompt of a session by the hash that receipts have of it; nothing unless
-    receipts.prompts allows it."""
+def prompt_words(settings: Settings, receipts: Collection[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the first words of the prompts that these receipts are of, by the hash that a receipt has of its prompt;
+    nothing unless receipts.prompts allows it."""
     if not settings.receipts.prompts:
         return {}
-    rows = _with_markers(settings, [row for row in _rows(settings, {}) if row.id == session])
-    return {query_hash(shorten(text)): _shown(text) for row in rows for text in _typed(row, None)}
+    sessions, wanted = ({str(one.get(name)) for one in receipts} for name in ("session", "query"))
+    rows = _with_markers(settings, [row for row in _rows(settings, {}) if row.id in sessions])
+    hashed = ((query_hash(shorten(text)), text) for row in rows for text in _typed(row, None))
+    return {query: _shown(text) for query, text in hashed if query in wanted}
 
 
 def _first_words(row: SessionRow) -> str:

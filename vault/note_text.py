@@ -69,7 +69,7 @@ def said_once(body: str, title: str) -> str:
     return "\n\n".join(kept)
 
 
-def is_cut(body: str, title: str) -> bool:
+def is_title_cut(body: str, title: str) -> bool:
     """Whether the title is only the beginning of the statement, cut off."""
     begun = _plain(title).removesuffix(CUT.strip()).rstrip()
     statement = _plain(body.lstrip().removeprefix(f"# {title}").lstrip().partition("\n\n")[0])

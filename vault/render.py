@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..runtime.days import day_of, effective_date
 from ..runtime.safe_text import safe_line, safe_lines
 from .wording import CUT as WORDING_CUT
+from .wording import cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ RULE_KINDS = frozenset({"preferences", "convention"})
 """Kinds of rules: what the user wants done, typed or approved by them. Other kinds are notes on facts."""
 MOST_TOKENS = 60
 """Most tokens of one recalled entry; a longer one is cut, with a mark at its end."""
+INTRODUCTION_CHARACTERS = 100
+"""Of the line above a sentence that is shown from the midst of a note."""
+PLACE_CHARACTERS = 30
+"""So much of a passage tells where it stands in a note that has other blanks."""
 CUT = " […]"
 _ID_LETTERS = frozenset("0123456789abcdef-")
 _CONTEXTS = (" (in answer to: ", " (when refusing ", " (asked: ")
@@ -117,7 +122,8 @@ def _cut(line: str) -> str:
 
 
 def around_words(text: str, words: Sequence[str]) -> str:
-    """Return a text that will be cut from the sentence on that has most of these words, behind its title."""
+    """Return a text that will be cut from the sentence on that has most of these words, behind its title and the line
+    that introduces it."""
     if len(text.encode("utf-8", "surrogatepass")) < MOST_TOKENS * CHARACTERS_PER_TOKEN:
         return text
     title, _, body = text.partition("\n") if text[:2] == "# " else ("", "", text)
@@ -125,12 +131,47 @@ def around_words(text: str, words: Sequence[str]) -> str:
     ends += [at + 1 for at, sign in enumerate(body) if sign in "。！？"]
     starts = [0, *sorted(ends)]
     lowered = body.lower() if len(body.lower()) == len(body) else body
+    lowered = " " + "".join([c if c.isalnum() else " " for c in lowered])
+    begun = [f" {word}" if word.isascii() else word for word in words]  # Elsewhere words have no blank between them.
+    begun = [word for word in begun if word in lowered]
     found = [
-        sum(word in lowered[start:end] for word in words)
+        sum(word in lowered[start : end + 1] for word in begun)
         for start, end in zip(starts, [*starts[1:], len(body)], strict=True)
     ]
     start = starts[found.index(max(found))]
-    return "\n".join(filter(None, (title, (CUT.strip() + " " if start else "") + body[start:].lstrip())))
+    if start == 0:
+        return text
+    shown = CUT.strip() + " " + body[start:].lstrip()
+    return "\n".join(filter(None, (title, _introduction(body, start), shown)))
+
+
+def introduced(passage: str, body: str) -> str:
+    """Return a passage of the index as its note has it, behind the line above that introduces it; '' if the note has no
+    such passage. The index joins the lines of a long list."""
+    flat, text = body.replace("\n", " "), passage.strip()
+    at = flat.find(text.replace("\n", " "))
+    if at >= 0:
+        text = body[at : at + len(text)]
+    else:
+        at = flat.find(text[:PLACE_CHARACTERS].replace("\n", " "))
+    return "\n".join(filter(None, (_introduction(body, at), text))) if text and at >= 0 else ""
+
+
+def _introduction(body: str, start: int) -> str:
+    """Return the line above that says what the sentence at `start` is: the last before its list, else the last heading
+    or line with a colon at its end. Without "Never do these:" an item of its list would be an order."""
+    begin = body.rfind("\n", 0, start) + 1
+    is_item = _is_item(body[begin:])
+    for line in reversed(body[:begin].splitlines()):
+        if line.strip() and not _is_item(line) and (is_item or line[0] == "#" or line.rstrip()[-1] == ":"):
+            return cut(line, INTRODUCTION_CHARACTERS)
+    return ""
+
+
+def _is_item(line: str) -> bool:
+    """Whether a line is an item of a list, or indented as what goes on in one."""
+    mark = line.partition(" ")[0]
+    return line[:1] in (" ", "\t") or mark in ("-", "*", "+", "•") or (mark[:-1].isdigit() and mark[-1] in ".)")
 
 
 def is_cut(line: str) -> bool:

@@ -85,7 +85,7 @@ def _one(context: ConsoleContext, request: Request, session: str, said: Notice |
         describe_told=describe_told,
         session=session,
         no_session=NO_SESSION,
-        prompts=prompt_words(context.settings, session),
+        prompts=prompt_words(context.settings, listed.rows),
         marks=marks,
         reasons=WHY_NOT_SHOWN,
         in_words=DEGRADED_MESSAGES,

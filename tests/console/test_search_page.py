@@ -56,11 +56,18 @@ def test_a_question_is_answered_with_both_scores_and_leaves_a_receipt(bed: Bed, 
 def test_a_note_that_is_its_title_is_said_once(bed: Bed, front: Front) -> None:
     rule(bed, "tokens-are-short", "Tokens are short.")
     index(bed)
-    bed.note("personal-private/decisions/money.md", f"# {cut(LONG, 60)}\n\n{LONG}", kind="decisions", status="active")
+    bed.note(
+        "personal-private/decisions/money.md",
+        f"# {cut(LONG, 60)}\n\n{LONG}\n\nAsk Ann.",
+        kind="decisions",
+        status="active",
+    )
     index(bed)
     text = visible(front.get("search"))
     assert text.count("okens are short") == 1
-    assert text.count("you store") == text.count("at last") == 1
+    for answer in front.get("search"), front.get("search", q="how to store prices?"):
+        assert LONG in titles(answer.text)
+        assert visible(answer).count("you store") == visible(answer).count("Ask Ann") == 1
 
 
 @pytest.mark.parametrize("question", ["", "how long do tokens last"])

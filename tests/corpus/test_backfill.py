@@ -47,7 +47,7 @@ def test_backfill_mines_everything_once_and_continues_where_a_file_grew(sandbox:
     sandbox.memory(*IDLE)
     first = vault(sandbox)
     assert "_meta/corpus-digest.md" not in first
-    (rule,) = [text for path, text in first.items() if "/always-run-the-linter" in path]
+    (rule,) = [text for path, text in first.items() if "/always-run-linter" in path]
     assert "occurrences: 3" in rule
     again = sandbox.json("reflect", "corpus", "--execute")
     assert (again["to_process"], again["skipped_already_processed"], again["run"]) == (0, SESSIONS, "")
@@ -55,7 +55,7 @@ def test_backfill_mines_everything_once_and_continues_where_a_file_grew(sandbox:
     assert sandbox.json("reflect", "corpus")["bytes"] < 1000
     sandbox.memory("reflect", "corpus", "--execute")
     sandbox.memory(*IDLE)
-    (rule,) = [text for path, text in vault(sandbox).items() if "/always-run-the-linter" in path]
+    (rule,) = [text for path, text in vault(sandbox).items() if "/always-run-linter" in path]
     assert "occurrences: 4" in rule
     sandbox.memory("reflect", "corpus", "--reset", "--execute")
     before = vault(sandbox)
@@ -149,7 +149,7 @@ def test_sessions_in_opencodes_database_are_mined_and_gone_on_with(sandbox: Sand
             rows.user(session, said(RULE))
         assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == 2
         sandbox.memory(*IDLE)
-        (rule,) = [text for path, text in vault(sandbox).items() if "/always-run-the-linter" in path]
+        (rule,) = [text for path, text in vault(sandbox).items() if "/always-run-linter" in path]
         assert "host: opencode" in rule
         assert "occurrences: 2" in rule
         assert "status: active" not in rule, "nothing says that a person typed it"

@@ -235,6 +235,7 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         ("Never connect to the production database.", "psql $DEV_URL -c 'select 1'", False),
         ("Don't touch generated/.", "ls generated/", False),
         ("Don't touch generated/.", "rm -r generated/", True),
+        ("Don't touch the .env file.", "cat .env", True),
     ],
 )
 def test_a_call_that_names_another_branch_or_place_is_not_meant(rule: str, command: str, found: bool) -> None:

@@ -1,10 +1,15 @@
-"""Which words count."""
+"""Which words count, and what is found in the time there is."""
+
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.hooks.search import WORD_LIMIT, significant_words
+from memoryvault.hooks import search
+from memoryvault.hooks.search import WORD_LIMIT, FallbackQuery, significant_words
 
 
 def test_a_prompt_about_nothing_has_no_significant_word() -> None:
@@ -32,3 +37,24 @@ def test_any_text_gives_few_words_that_fts5_takes_as_one(text: str) -> None:
     assert len(words) <= WORD_LIMIT
     assert len(set(words)) == len(words)
     assert all(word.isalnum() and '"' not in word for word in words)
+
+
+def test_where_the_time_ends_among_long_notes_the_best_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        note = tmp_path / f"personal-private/fact/note-{number}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text("---\nkind: fact\n---\n\n" + "Talk. " * 200 + f"The quokka{number} flange needs tablet K7.\n")
+    clock = [0.0]
+    stems = search._stems
+
+    def of_a_slow_machine(connection: Any, texts: list[str]) -> list[set[str]]:
+        clock[0] += sum(map(len, texts))
+        return stems(connection, texts)
+
+    monkeypatch.setattr(search, "_stems", of_a_slow_machine)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    query = FallbackQuery("which tablet does the quokka3 flange need?", str(tmp_path), "", 5, set(), 1000.0)
+    found = search.search(query, str(tmp_path / "none.db"))
+    assert [hit.slug for hit in found.hits] == ["note-3"]

@@ -141,25 +141,25 @@ def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "state"),
     [
-        b"",
-        b"no json\n",
-        b'{"v":1,"ok":false,"error":"index locked"}\n',
-        b'{"v":1,"ok":true}\n',
-        b'{"v":1,"ok":true,"block":"","status":"","paths":[],"degraded":["keyword-late","dense-late"]}\n',
-        b"[]\n",
-        b"x" * 2_000_000,
+        (b"", "broken"),
+        (b"no json\n", "broken"),
+        (b'{"v":1,"ok":false,"error":"index locked"}\n', "broken"),
+        (b'{"v":1,"ok":true}\n', "broken"),
+        (b'{"v":1,"ok":true,"block":"","status":"","paths":[],"degraded":["keyword-late","dense-late"]}\n', "slow"),
+        (b"[]\n", "broken"),
+        (b"x" * 2_000_000, "broken"),
     ],
 )
-def test_a_service_that_answers_nonsense_is_replaced(vault: Sandbox, answer: bytes) -> None:
+def test_a_service_that_answers_nonsense_or_nothing_is_replaced(vault: Sandbox, answer: bytes, state: str) -> None:
     def say(request: dict[str, Any]) -> bytes:
         return answer
 
     with recall_service(vault.state.recall_socket, say):
         done = ask(vault)
     assert BODY in done.stdout
-    assert "recall service broken" in done.stderr
+    assert f"recall service {state}" in done.stderr
 
 
 def test_what_the_session_holds_is_not_printed_again(vault: Sandbox) -> None:
@@ -248,6 +248,15 @@ def test_a_fact_deep_in_a_long_note_is_in_the_line_that_is_printed(sandbox: Sand
     if indexed:
         index(sandbox, path)
     assert "[…] The quokkaflange needs tablet K7." in ask(sandbox, "which tablet does the quokkaflange need?").stdout
+
+
+def test_an_item_of_a_long_list_comes_with_what_forbids_it(sandbox: Sandbox) -> None:
+    path = "personal-private/preferences/work.md"
+    talk = "".join(f"- talk of thing {number} in the morning\n" for number in range(60))
+    sandbox.entry(path, f"# Work\n\nNever do these:\n{talk}- drop the quokkaflange database", kind="preferences")
+    index(sandbox, path)
+    told = ask(sandbox, "drop the quokkaflange database").stdout
+    assert "- Never do these: […] - drop the quokkaflange database" in told
 
 
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:

@@ -364,14 +364,15 @@ def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(("late", "is_told"), [(9, False), (10, True)])
 def test_half_of_the_prompts_without_meaning_is_told(sandbox: Sandbox, late: int, is_told: bool) -> None:
     sandbox.state.ensure()
+    ways = (
+        {"service": "slow"},
+        {"service": "not asked"},
+        {"degraded": "dense-late"},
+        {"result": "time budget exceeded"},
+    )
     for number in range(20):
-        hooklog.append(
-            str(sandbox.state.log_file),
-            "info",
-            "hook",
-            hook="UserPromptSubmit",
-            service="slow" if number < late else "ok",
-        )
+        how = ways[number % len(ways)] if number < late else {"service": "ok"}
+        hooklog.append(str(sandbox.state.log_file), "info", "hook", hook="UserPromptSubmit", **how)
     said = f"{late} of the last 20 prompts got no recall by meaning: the machine was busy"
     assert (said in start(sandbox)[0]) is is_told
     report = health_report(load_settings(sandbox.env), time.time(), lambda settings: True, count_entries=False)

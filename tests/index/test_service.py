@@ -67,6 +67,19 @@ def test_of_a_long_note_the_block_has_the_sentence_with_the_prompts_words(vault_
     assert "[…] The quokka needs tablet K7." in answer["block"]
 
 
+def test_an_item_of_a_list_is_never_without_what_forbids_it(vault_of_two: Bed, listening: Start) -> None:
+    ban = "We ship on Tuesday.\n\n## Never without asking\n\n- push to a release branch\n- drop the quokka database"
+    vault_of_two.write("personal-private/preferences/deploys.md", f"# Deploys\n\n{ban}", kind="preferences")
+    talk = "".join(f"- talk of thing {number} in the morning\n" for number in range(40))
+    long = f"Do none of these without asking:\n{talk}- drop the wombat database"
+    vault_of_two.write("personal-private/preferences/work.md", f"# Work\n\n{long}", kind="preferences")
+    vault_of_two.refresh()
+    with listening().client() as client:
+        asked = [client.recall(f"drop the {one} database", session=one, render=True) for one in ("quokka", "wombat")]
+    assert "- Deploys: Never without asking: - push to a release branch" in asked[0]["block"]
+    assert "- Work: Do none of these without asking: […] - drop the wombat database" in asked[1]["block"]
+
+
 def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: Bed, listening: Start) -> None:
     vault_of_two.write("personal-private/_always-load/yarn.md", "Never yarn.", kind="preferences", status="active")
     vault_of_two.write("personal-private/fix/old.md", "We used yarn then.", kind="fix", status="superseded")

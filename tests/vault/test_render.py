@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from memoryvault.vault.evidence import strip_evidence
 from memoryvault.vault.header import skim
-from memoryvault.vault.note_text import is_cut, said_once
+from memoryvault.vault.note_text import is_title_cut, said_once
 from memoryvault.vault.render import (
     around_words,
     estimate_tokens,
+    introduced,
     render_always_load,
     render_block,
     select_fitting,
@@ -54,12 +55,36 @@ def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, toke
     [
         ("Short. The printer is on floor 3.", "Short. The printer is on floor 3."),
         ("Talk. " * 60 + "The printer is on floor 3. Then lunch.", "[…] The printer is on floor 3. Then lunch."),
-        ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\n[…] - The Printer: floor 3."),
+        ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\nTalk.\n[…] - The Printer: floor 3."),
         ("Talk. " * 60, "Talk. " * 60),
+        ("Never do these:\n" + "- Talk.\n" * 60 + "- Eat on the floor.", "Never do these:\n[…] - Eat on the floor."),
+        (
+            "We never do\n\n1. on a Friday:\n" + "   - talk\n" * 60 + "   - eat on the floor",
+            "We never do\n[…] - eat on the floor",
+        ),
+        ("## Rejected\n" + "Talk.\n" * 60 + "A printer on a floor.", "## Rejected\n[…] A printer on a floor."),
+        ("A subfloor of imprinters. " * 20 + "The printer is up.", "[…] The printer is up."),
+        ("说话。" * 60 + "printer在三楼。", "[…] printer在三楼。"),
     ],
 )
 def test_of_a_long_text_the_sentence_with_the_prompts_words_is_shown(text: str, shown: str) -> None:
     assert around_words(text, ["printer", "floor"]) == shown
+
+
+@pytest.mark.parametrize(
+    ("passage", "shown"),
+    [
+        ("- beta beta - gamma", "Never:\n- beta beta\n- gamma"),
+        ("- gamma - delta of an old text", ""),
+        ("- an item of more than thirty letters - nested", "Never:\n- an item of more than thirty letters - nested"),
+        ("Now and then.", "Now and then."),
+        ("", ""),
+    ],
+)
+def test_a_passage_comes_with_the_line_that_introduces_it(passage: str, shown: str) -> None:
+    listed = "- alpha\n- beta beta\n- gamma\n- an item of more than thirty letters\n  - nested\n"
+    body = f"Now and then.\n\nNever:\n{listed}"
+    assert introduced(passage, body) == shown
 
 
 @pytest.mark.parametrize(
@@ -222,9 +247,9 @@ def test_what_only_repeats_the_title_or_the_statement_is_left_out(body: str, lef
 def test_a_title_that_is_the_statement_cut_off_is_left_out() -> None:
     title = "If the disk is full, stop …"
     body = f"# {title}\n\nif the disk is full, stop and\ntell me.\n\n## Evidence\n\nSession a"
-    assert is_cut(body, title)
-    assert not is_cut("# Use pnpm …\n\nUse npm.", "Use pnpm …")
-    assert not is_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
+    assert is_title_cut(body, title)
+    assert not is_title_cut("# Use pnpm …\n\nUse npm.", "Use pnpm …")
+    assert not is_title_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
 
 
 def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
