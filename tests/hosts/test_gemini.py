@@ -183,7 +183,9 @@ def test_ask_has_the_host_ask_where_somebody_typed_and_else_refuses_once(sandbox
         ("replace", {"file_path": "db/schema.sql", "old_string": "a", "new_string": "b"}),
     ],
 )
-def test_a_rule_about_a_file_stops_its_change_alone(sandbox: Sandbox, tool: str, arguments: dict[str, str]) -> None:
+def test_a_rule_about_a_file_stops_its_change_and_not_its_reading(
+    sandbox: Sandbox, tool: str, arguments: dict[str, str]
+) -> None:
     sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
     reconcile_now(load_settings(sandbox.env))
     assert run(sandbox, "BeforeTool", tool_name=tool, tool_input=arguments)["decision"] == "deny"
