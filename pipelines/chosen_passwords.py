@@ -43,7 +43,7 @@ _LOGIN = re.compile(
     r"\b[^\n.;]{0,50}?\s(?:with|using|use|by)"
     r"|benutzer(?:name)?|zugang(?:sdaten)?|anmelde\w{1,6}|usuario|utilisateur|identifiants?)(?![\w(=-]|\.\w)"
 )
-SAYS_PASSWORD = re.compile(rf"(?i)\b(?:{PASSWORD_WORDS})|{_UNSPACED}|密[码碼]")
+SAYS_PASSWORD = re.compile(rf"(?i)\b(?:{PASSWORD_WORDS})\b|{_UNSPACED}|密[码碼]")
 SAID_SIGNS = (
     "pass", "pw ", "pw's", "pwd ", "kennwort", "losung", "contrase", "mot de", "senha", "clave", "parola", "wachtwoord",
     "senord", "haslo", "hasło", "парол", "mdp", "ifre", "salasana", "heslo", "jelsz",

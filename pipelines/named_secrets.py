@@ -251,7 +251,8 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
         if "," in gap and (_IS_NAME.match(text, start + len(value)) or _is_one_of_a_list(text, name, value)):
             return False
         # A label or message: `"reset": "Passwort zurücksetzen"`, `errors.add(:password, "is too short")`.
-        if " " in value and (SAYS_PASSWORD.search(value) or after[:1] == "." or ("," in gap and value.count(" ") > 1)):
+        is_label = after[:1] == "." or (gap.strip() != "=" and SAYS_PASSWORD.search(value) is not None)
+        if " " in value and (is_label or ("," in gap and value.count(" ") > 1)):
             return False
         return "  " not in value and value.count(" ") <= MAX_SPACES
     # `"$PASSWORD" | sha256sum` is no row of a table; `error.password.mismatch=The passwords differ` is a message.

@@ -103,6 +103,8 @@ def test_a_digest_after_letters_that_are_no_word_is_a_key(prefix: str) -> None:
         "seed phrase: legal winner thank year wave sausage worth useful legal winner ⟦thank yellow⟧",
         "das WLAN-Kennwort: ⟦Sommerregen-2023⟧",
         "ssh-keygen -N '⟦Fingerhut!2⟧' -f id",
+        'DB_PASSWORD="⟦correct horse pass battery⟧"',
+        '"password": "⟦passion fruit tart⟧"',
         "login: jana@acme.test pass: ⟦Feldhase⟧",
         "admin:⟦Knallerbse6⟧@10.0.0.8",
         "https://acme.test/invite?code=⟦asHk7Wg9FpZrJ7pimKDmB8⟧&u=7",
