@@ -84,9 +84,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         code = _propose(args, body, project, context)
         report_meant(args.kind, meant)
         return code
-    # A user's own text may name people and places, but never contains a secret on purpose. A failure report is copied
-    # from logs, so it gets the full scrub.
-    policy = Policy.FULL if args.kind == INCIDENT else Policy.SECRETS
+    policy = _policy(args.kind)
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
@@ -140,18 +138,24 @@ def is_sentence(text: str) -> bool:
 def _parse_text_alone(args: argparse.Namespace) -> None:
     """Set kind, slug and body from the text that stands alone or after the kind. Raises UsageError."""
     if args.slug is not None:
-        args.body, args.slug = args.slug, _name_of(args.slug)
+        args.body, args.slug = args.slug, _name_of(args.slug, args.kind)
         return
     text = args.kind.strip()
     if not is_sentence(text) or args.body is not None or args.body_file is not None:
         raise UsageError("an entry needs a kind and a name, or a text alone: memory save 'We deploy on Tuesdays.'")
     args.kind, args.body = ("preferences" if grade(text)[0] >= LEAST_SCORE else "fact"), text
-    args.slug = _name_of(text)
+    args.slug = _name_of(text, args.kind)
 
 
-def _name_of(text: str) -> str:
-    """Name an entry by its text, of which a secret is no part."""
-    return title_slug(scrub(text, Policy.SECRETS))
+def _policy(kind: str) -> Policy:
+    """A user's own text may name people and places, but never contains a secret on purpose. A failure report is copied
+    from logs, so it gets the full scrub."""
+    return Policy.FULL if kind == INCIDENT else Policy.SECRETS
+
+
+def _name_of(text: str, kind: str) -> str:
+    """Name an entry by its text, without what is scrubbed from that."""
+    return title_slug(scrub(text, _policy(kind)))
 
 
 def _similar_entries(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:

@@ -5,7 +5,6 @@ A hook opens no database to record a session: no lock can delay it.
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 
@@ -26,12 +25,8 @@ def spool_reflection(spool: str, session: str, delay: float | None) -> None:
     name = f"{spool}/{time.time_ns()}-{os.getpid()}.json"
     descriptor = os.open(name + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        try:
-            is_whole = os.write(descriptor, line.encode()) == len(line)
-        finally:
-            os.close(descriptor)
-        if not is_whole:
-            raise OSError(errno.ENOSPC, "the disk is full")
+        with open(descriptor, "wb") as file:
+            file.write(line.encode())
         os.rename(name + ".tmp", name)
     except OSError:
         os.unlink(name + ".tmp")

@@ -43,13 +43,11 @@ _LOGIN = re.compile(
     r"\b[^\n.;]{0,50}?\s(?:with|using|use|by)"
     r"|benutzer(?:name)?|zugang(?:sdaten)?|anmelde\w{1,6}|usuario|utilisateur|identifiants?)(?![\w(=-]|\.\w)"
 )
-SAYS_PASSWORD = re.compile(rf"(?i)\b(?:{PASSWORD_WORDS})|{_UNSPACED}|密[码碼]")
+SAYS_PASSWORD = re.compile(rf"(?i)\b(?:{PASSWORD_WORDS})\b|{_UNSPACED}|密[码碼]")
 SAID_SIGNS = (
     "pass", "pw ", "pw's", "pwd ", "kennwort", "losung", "contrase", "mot de", "senha", "clave", "parola", "wachtwoord",
-    "senord", "haslo", "hasło", "парол",
-    "密码是", "密码为", "密码:", "密码：", "密碼是", "密碼:", "密碼：", "口令是", "口令:", "口令：",
-    "mdp", "ifre", "salasana", "heslo", "jelsz",
-    "パスワード", "비밀번호",
+    "senord", "haslo", "hasło", "парол", "mdp", "ifre", "salasana", "heslo", "jelsz",
+    "密码", "密碼", "口令", "パスワード", "비밀번호",
     "login", "log in", "logon",
     "log on", "logged", "logging", "logins", "sign in", "signed in", "signin", "cred", "account", "user", "admin",
     "root", "guest", "ssh", "ftp", "connect", "benutzer", "zugang", "anmelde", "basic auth", "enter ", "try ",
@@ -67,9 +65,7 @@ _PHRASE = re.compile(
 )
 _TOKEN = re.compile(r"[^\s\"'`„“”«»]+")
 _NEXT_TOKENS = 8
-_INTRODUCES = re.compile(
-    r"(?i)(?:is|was|are|be|to|as|ist|lautet|war|es|est|é|è|são|är|jest|[-–—=/]|=>|->)\Z|[^:：]*[:：]\Z"
-)
+_INTRODUCES = re.compile(r"(?i)(?:is|was|are|be|to|as|ist|lautet|war|es|est|é|è|são|[-–—=/]|=>|->)\Z|[^:：]*[:：]\Z")
 _STRONG = frozenset("!#$%^&*?@§~+€")
 _CODE = frozenset("()[]{}<>|\\;,")
 _MAIL_OR_PACKAGE = re.compile(
@@ -228,7 +224,7 @@ _PAIR = re.compile(r"[A-Za-z][\w.@-]{0,40}[/:,](?=[^/\s])")
 def _bare(token: re.Match[str]) -> tuple[int, str]:
     """Return start and text of a token without punctuation around it; of `user/password` the second part."""
     word, at = token.group(), token.start()
-    stripped = word.lstrip("([{<*_/:,")
+    stripped = word.lstrip("([{<*_/:：,")
     at += len(word) - len(stripped)
     if (pair := _PAIR.match(stripped)) is not None:
         at += pair.end()

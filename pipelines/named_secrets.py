@@ -25,8 +25,7 @@ _KEY_NAME = (
     r"|consumer[_.\s-]?key|"
     r"app[_.\s-]?key|write[_.\s-]?key|query[_.\s-]?key|server[_.\s-]?key|credentials?|creds?|auth|authorization"
     r"|bearer|pat|salt|postmark|sendgrid|mailgun|crumb|"
-    r"api[- ]?schl[uü]ssel|cl[eé]\s(?:d['’])?(?:api|secr[eè]te)|clave\s(?:api|secreta)|chiave\s(?:api|segreta)"
-    r"|chave\s(?:da\s|de\s)?api|ключ\sapi|api[- ]ключ|api\s?キー|[密秘]钥|api\s?키|"
+    r"api[- ]?(?:schl[uü]ssel|ключ|キー|키)|(?:cl[eé]|clave|chiave|chave|ключ)\s(?:d['’]|d[ae]\s)?api|[密秘]钥|"
     r"facebook[_.]?key|linkedin[_.]?key|twitter[_.]?key|[a-z]{2,12}_key|key_?base"
 )
 # A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
@@ -45,17 +44,17 @@ _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
 # an alternation over every line.
 _NAME_HINTS = (
     "pass", "pswd", "pwd", "pw:", "pw=", "pw ", 'pw"', "psk", "contrase", "secret", "tok", "key", "licens", "cred",
-    "auth", "bearer", "schlüssel", "clé ", "cle ", "clave ", "chiave ", "chave ", "ключ", "apiキー", "api キー",
-    "密钥:", "密钥：", "秘钥:", "秘钥：", "api키", "api 키",
+    "auth", "bearer", "api", "密钥", "秘钥",
     "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
 )  # fmt: skip
-MIN_HINT_CHARS = 3
+MIN_HINT_BYTES = 3
 """A shorter sign of a rule is in every other line, so that no lines are chosen by it."""
 _SIGNS = {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
 _HINTS = tuple(
     one
     for one in sorted(_SIGNS)
-    if len(one) >= MIN_HINT_CHARS and not any(o != one and o in one for o in _SIGNS if len(o) >= MIN_HINT_CHARS)
+    if len(one.encode()) >= MIN_HINT_BYTES
+    and not any(o != one and o in one for o in _SIGNS if len(o.encode()) >= MIN_HINT_BYTES)
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
@@ -234,6 +233,8 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     gap = name.group("gap")
     if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _is_when(name, value):
         return False
+    if SAYS_PASSWORD.fullmatch(value):
+        return False
     if _PAIR_BEFORE.search(text, max(0, name.start() - 60), name.start()) and gap.strip() in ("=", ":"):
         return True
     after = name.group("after").lower()
@@ -250,7 +251,8 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
         if "," in gap and (_IS_NAME.match(text, start + len(value)) or _is_one_of_a_list(text, name, value)):
             return False
         # A label or message: `"reset": "Passwort zurücksetzen"`, `errors.add(:password, "is too short")`.
-        if " " in value and (SAYS_PASSWORD.search(value) or after[:1] == "." or ("," in gap and value.count(" ") > 1)):
+        is_label = after[:1] == "." or (gap.strip() != "=" and SAYS_PASSWORD.search(value) is not None)
+        if " " in value and (is_label or ("," in gap and value.count(" ") > 1)):
             return False
         return "  " not in value and value.count(" ") <= MAX_SPACES
     # `"$PASSWORD" | sha256sum` is no row of a table; `error.password.mismatch=The passwords differ` is a message.

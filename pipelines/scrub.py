@@ -173,8 +173,8 @@ _DIGEST = re.compile(
 )
 _NAMED_ID = re.compile(
     r"(?:toolu|msg|req|call|run|chatcmpl|resp|evt|org|proj|session|agent|task|img|asset|commit|step|thread"
-    r"|asst|batch|vs|pi|ch|pm|seti|cs|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx|price|prod(?:uct)?|cus(?:tomer)?|sub|plan|acct|txn|inv(?:oice)?"
-    r"|order|item|file|folder|node|page|post|team|room|channel)[_-]",
+    r"|usr|obj|env|job|doc|tmp|src|pkg|blob|blk|key|tx|price|prod(?:uct)?|cus(?:tomer)?|sub|plan|acct|txn|inv(?:oice)?"
+    r"|asst|batch|pi|cs|order|item|file|folder|node|page|post|team|room|channel)[_-](?!\w{0,80}_secret_)",
     re.IGNORECASE,
 )
 # The name before a value, which `named_secrets` judges.
@@ -268,7 +268,7 @@ def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
         if (
             not is_described(match.group())
             # The map of a script within an address begins as a token does: "eyJ".
-            and not text.endswith("json;base64,", 0, base + match.start())
+            and not text.endswith(("json;base64,", "utf-8;base64,"), 0, base + match.start())
             # Only the marked part: "12345678" in an address or name before it says nothing about it.
             and not is_filled(match.group())
             and not is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))

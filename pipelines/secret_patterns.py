@@ -103,8 +103,6 @@ _NEVER_SECRETS = frozenset(
     foo bar baz input output hidden value type field name username user login env file files path import return
     default generator based auth-token session csrf access id_token access_token refresh_token bearertoken
     authorization header headers request response prompt change changes reset hash hashed hashing protected
-    passwort kennwort contraseña contrasena senha wachtwoord lösenord hasło пароль パスワード 密码 密碼 비밀번호
-    new_password old_password current_password confirm_password
     management manager storage store policy policies length count limit limits usage budget window format
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
@@ -120,7 +118,7 @@ _REFERENCE = re.compile(
 )
 _CALL_OR_PATH = re.compile(
     r"[A-Za-z_][\w.]*\(|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_][\w.]*(?:->|::|\[)"
-    r"|[a-z]+(?:Password|Passwd|Secret)\Z"
+    r"|[a-z]+Password\Z"
 )
 _ONE_CHARACTER = re.compile(r"(.)\1*\Z", re.DOTALL)
 _FILLED_X = re.compile(r"x{5,}", re.IGNORECASE)

@@ -201,11 +201,6 @@ def _made(match: re.Match[str], value: str) -> bool:
     return _stands(match, value) and shape_of(value) >= Shape.MARKED
 
 
-def _made_for_snmp(match: re.Match[str], value: str) -> bool:
-    """Other communities are of people: the words before must speak of this protocol."""
-    return _made(match, value) and "snmp" in match.string[max(0, match.start() - 60) : match.end()].lower()
-
-
 def _of_router(match: re.Match[str], value: str) -> bool:
     """Whether the number of the encryption shows that it is a password, or its shape does."""
     return _certain(match, value) if match["type"] else _made(match, value)
@@ -406,14 +401,14 @@ SHAPES: tuple[Rule, ...] = (
         ".ics?",
         r"(?i)\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)="
         r"(?P<value>[\w%+=~-]{12,200})",
-        "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦TmhUbXNuv94LleA5b5Ha9rMv⟧",
+        "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦tmhubxnuv94llea5b5ha9rmv⟧",
         _no_stand_in,
     ),
     # A session cookie. Elsewhere hexadecimal digits may be a digest.
     _rule(
         KEY,
-        "ookie|curl",
-        r"(?i)(?:ookies?[\"']{0,2}(?::|=|\s)|\bcurl\s(?:[^\n]{0,200}?\s)?-b\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
+        "ookie| -b ",
+        r"(?i)(?:ookies?[\"']{0,2}(?::|=|\s)|\s-b\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
         r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
         r"=[\"']?(?P<value>(?=[a-z]*\d)[0-9a-z]{24,200})(?![\w-])",
         "Cookie: theme=dark; sid=⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
@@ -423,7 +418,7 @@ SHAPES: tuple[Rule, ...] = (
         KEY,
         "otpauth://",
         r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})",
-        "otpauth://totp/Acme:lena?secret=⟦G2HB546FNX56VY4D⟧&issuer=Acme",
+        "otpauth://totp/Acme:lena?secret=⟦GEHBTFNXVYDKLMNO⟧&issuer=Acme",
         _no_stand_in,
     ),
     _rule(  # Often a list of many lines.
@@ -551,7 +546,7 @@ INTRODUCED: tuple[Rule, ...] = (
         "docker login|podman login|registry login|az login",
         r"\b(?:docker|podman|helm\s+registry|az)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?"
         r"(?P<value>[^\s\"']{3,200})",
-        "docker login -u bot -p ⟦s3cr3tpw⟧ registry.acme.test",
+        "docker login -u bot -p ⟦habicht⟧ registry.acme.test",
         _stands,
     ),
     _rule(
@@ -585,7 +580,8 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "snmp|ssh-keygen",
-        r"\b(?:snmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]|ssh-keygen\b[^\n]{0,200}?\s-[NP])\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
+        r"\b(?:snmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]|ssh-keygen\b[^\n]{0,200}?\s-[NP])\s{1,4}[\"']?"
+        r"(?P<value>[^\s\"']{3,200})",
         "snmpget -v3 -u ops -A ⟦gansente⟧ host sysName.0",
         _certain,
     ),
@@ -664,7 +660,7 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "app password|app-pass|app pass|app-specific|gmail",
+        "app password|app-password|app-specific",
         r"(?i)\bapp(?:-specific)?[ -]password\b[^\n]{0,20}?[\s:=\"'](?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])",
         "gmail app password: ⟦kvqz hdmw prts uxyj⟧",
         _any,
@@ -673,7 +669,7 @@ INTRODUCED: tuple[Rule, ...] = (
     _rule(
         PASSWORD,
         "login|account|user",
-        r"\b(?:login|account|user(?:name)?):?\s{1,40}(?P<user>[\w.@-]{1,100})(?:\s{1,40}(?:and\s)?|\s?[/,;|]\s?)"
+        r"\b(?:login|account|user(?:name)?):?\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}(?:and\s)?"
         r"(?:password|passwd|pwd?|pass(?=:)):?\s{1,40}(?:\d\s)?"
         r"(?P<value>[^\s\"']{3,200})",
         "machine files.acme.test login web password ⟦raberabe⟧",
@@ -769,10 +765,11 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         PASSWORD,
-        "community",
-        r"(?i)\bcommunity(?:[ -]string)?\b[\"']?(?:\s(?:is|ist)|\s?[:=])?\s{1,3}[\"'`]?(?P<value>[^\s\"'`,;]{5,64})",
+        "snmp",
+        r"(?i)\bsnmp[^\n]{0,60}?\bcommunity(?:[ -]string)?\b[\"']?(?:\s(?:is|ist)|\s?[:=])?\s{1,3}[\"'`]?"
+        r"(?P<value>[^\s\"'`,;]{5,64})",
         "snmp-server community ⟦pr1v-Elster⟧ RO",
-        _made_for_snmp,
+        _made,
     ),
     # ---- codes that a service gives out, and numbers that open a door
     _rule(
@@ -815,7 +812,7 @@ INTRODUCED: tuple[Rule, ...] = (
         'pin:|pin |"pin| pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
         r"(?i)\b(?:pins?|passcode|puk|(?:door|gate|alarm|entry|safe|lock|unlock|pass) code)\b[\"']?"
         r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|\ses|\sest|:|=)|(?=\s\d))"
-        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3}|\d\d(?:-\d\d){2,3})(?![\w.-]*\d)",
+        r"\s{0,3}[\"'`]?(?P<value>\d{4,8}|\d{3} \d{3})(?![\w.-]*\d)",
         "the PIN of the card reader is ⟦482913⟧",
         _any,
     ),
@@ -830,9 +827,8 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     _rule(
         KEY,
-        "access code|key|licen|activation|zugangscode|zugriffscode|aktivierungscode|schlüssel|d'acc|de acceso",
-        r"(?i)\b(?:(?:access|licen[cs]e|activation|product|invite) (?:code|key)|(?:zugangs|zugriffs|aktivierungs)code"
-        r"|lizenzschlüssel|(?:code|clé) d'accès|código de acceso)\b(?:\s(?:is|ist|lautet|est|es))?[:=]?\s{1,3}[\"'`]?"
+        "access code|key|licen|activation",
+        r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
         r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
         "access code ⟦Z3XSbOGmkSDz⟧",
         _issued,
@@ -842,7 +838,7 @@ INTRODUCED: tuple[Rule, ...] = (
         "private key",
         r"(?i)\bprivate[ _]key\b[\"']?(?:\s(?:is|ist))?\s{0,2}[:=]?\s{0,3}[\"'`]?(?P<value>(?:0x)?[0-9a-f]{64}"
         r"|[\w+/]{43}=)(?![\w=])",
-        "wg private key ⟦cbg8n9r6FmhFBCdRTmhkT9f2nsXfQ6WQni7SIMwwCCQ=⟧",
+        "private key ⟦0x8f3c1a9be07d4c52a1f09e6b7d2c4f8a8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _any,
     ),
     _rule(

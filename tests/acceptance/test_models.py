@@ -221,7 +221,9 @@ def test_a_model_named_in_the_settings_by_hand_takes_over_too(sandbox: Sandbox, 
     wait_until(lambda: _swapped(sandbox, quick), "the drain asks for the change", seconds=120)
 
 
-def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_then(tmp_path: Path, quick: Path) -> None:
+def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_the_service_began(
+    tmp_path: Path, quick: Path
+) -> None:
     """The settings name it, and a service that lives on has read them before."""
     before = quick_model(tmp_path / "before")
     sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))

@@ -171,9 +171,17 @@ def test_a_secret_in_a_saved_text_never_reaches_the_disk(sandbox: Sandbox) -> No
 
 
 @pytest.mark.parametrize("env", [{}, {"CLAUDECODE": "1"}])
-def test_a_secret_in_a_saved_text_is_no_part_of_the_notes_name(sandbox: Sandbox, env: dict[str, str]) -> None:
-    done = sandbox.run("save", "Never tell that the vault password is Hermelin#81v to anybody", env=env)
-    assert done.returncode == 0
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("Never tell that the vault password is Hermelin#81v to anybody",),
+        ("failure-incident", "the mail to hermelin81v@acme.test bounced"),
+    ],
+)
+def test_what_is_scrubbed_from_a_saved_text_is_no_part_of_the_notes_name(
+    sandbox: Sandbox, words: tuple[str, ...], env: dict[str, str]
+) -> None:
+    assert sandbox.run("save", *words, env=env).returncode == 0
     assert not [path for path in sandbox.vault.rglob("*") if "81v" in str(path).lower()]
     assert "81v" not in "".join(path.read_text("utf-8").lower() for path in sandbox.vault.rglob("*.md"))
 

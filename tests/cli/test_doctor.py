@@ -231,7 +231,9 @@ def hanging_service(state: StatePaths) -> Iterator[None]:
     leave_socket_folder(state.recall_socket)
 
 
-def test_a_recall_service_that_was_there_hanging_is_left(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recall_service_that_was_there_and_hangs_is_not_ended(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It may be one of `memory service up`, which ends its worker as well."""
     monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: False)
     context.state.ensure()

@@ -48,7 +48,9 @@ def test_an_edit_that_leaves_nothing_is_refused(bed: Bed, front: Front) -> None:
 
 
 @pytest.mark.parametrize("decision", ["supersede", "approve"])
-def test_an_entry_edited_since_then_is_not_replaced(bed: Bed, old_rule: str, front: Front, decision: str) -> None:
+def test_an_entry_edited_since_it_was_compared_is_not_replaced(
+    bed: Bed, old_rule: str, front: Front, decision: str
+) -> None:
     """Whether it was chosen for the comparison, or the proposal names it itself."""
     entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD if decision == "approve" else None)
     page = front.get("review", item=entry.path, panel="supersede" if decision == "supersede" else "").text

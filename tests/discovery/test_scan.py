@@ -367,7 +367,9 @@ def test_killed_after_a_note_was_written_nothing_is_lost_and_nothing_doubled(bed
     assert [note.slug for note in bed.notes()] == ["b-skill"]
 
 
-def test_a_scan_without_its_cursor_finds_the_same_again(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_that_ended_before_its_cursor_moved_finds_the_same_again(
+    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
     bed.scan()
     site.put("/l.md", a_list("a-skill", "b-skill"))

@@ -179,7 +179,9 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
         assert machine.entries_holding(words) == []
 
 
-def test_words_typed_meanwhile_and_answers_to_questions_are_remembered(machine: Machine, model: StandInModel) -> None:
+def test_words_typed_while_the_agent_works_and_answers_to_questions_are_remembered(
+    machine: Machine, model: StandInModel
+) -> None:
     machine.init()
     (machine.project / "notes.txt").write_text("nothing\n")
     typed_meanwhile = "Never touch the generated files by hand."

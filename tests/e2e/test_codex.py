@@ -72,7 +72,9 @@ def ask(machine: Machine, *options: str) -> str:
     return done.stderr
 
 
-def test_codex_runs_hooks_that_are_trusted_and_hears_them(machine: Machine, responses: StandInResponses) -> None:
+def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
+    machine: Machine, responses: StandInResponses
+) -> None:
     machine.configure("[memory]\nautostart = false\n")
     told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex", "--json")
     assert json.loads(told)["hosts"]["codex"]["changed"]

@@ -183,7 +183,9 @@ def test_ask_has_the_host_ask_where_somebody_typed_and_else_refuses_once(sandbox
         ("replace", {"file_path": "db/schema.sql", "old_string": "a", "new_string": "b"}),
     ],
 )
-def test_a_rule_about_a_file_stops_its_change_alone(sandbox: Sandbox, tool: str, arguments: dict[str, str]) -> None:
+def test_a_rule_about_a_file_stops_its_change_and_not_its_reading(
+    sandbox: Sandbox, tool: str, arguments: dict[str, str]
+) -> None:
     sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
     reconcile_now(load_settings(sandbox.env))
     assert run(sandbox, "BeforeTool", tool_name=tool, tool_input=arguments)["decision"] == "deny"
@@ -312,7 +314,9 @@ def test_what_an_older_version_wrote_is_told_and_renewed(
 
 
 @pytest.mark.parametrize("refused", ["hooks.json", "gemini-extension.json"])
-def test_what_is_written_by_hand_is_complete(settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
+def test_what_is_to_be_written_by_hand_is_the_whole_extension(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
     def refuse(path: Path, *rest: Any, **options: Any) -> None:
         if path.name == refused:
             raise PermissionError(13, "Permission denied")

@@ -240,7 +240,9 @@ def test_edit_after_the_list_says_promoted_rolls_nothing_back(bed: Bed, folder: 
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False], ids=["noted", "told by the text"])
 @pytest.mark.parametrize("point", ["journal-applied", "journal-applied@2"])
-def test_an_editor_saving_after_a_crash_breaks_nothing(bed: Bed, folder: Path, point: str, known: bool) -> None:
+def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_done(
+    bed: Bed, folder: Path, point: str, known: bool
+) -> None:
     """Obsidian had it open: the old folder is there again, with that one file."""
     assert bed.run_python(PROMOTE, point) == -9
     if not known:

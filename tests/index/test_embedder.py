@@ -133,7 +133,9 @@ def test_how_much_of_a_text_the_model_lacks_is_told_of_its_letters_alone() -> No
 
 
 @pytest.mark.model
-def test_tokens_of_any_text_are_counted_by_the_models_own(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:
+def test_tokens_are_counted_by_the_models_tokenizer_however_long_the_text(
+    bed: Bed, listening: Callable[..., ServiceProcess]
+) -> None:
     """Short words and signs are far more tokens than a quarter of their characters."""
     ours = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"), threads=1)
     signs = "a = b + c; " * 100
@@ -163,7 +165,9 @@ def test_the_packaged_model_is_loaded_without_the_library() -> None:
 
 
 @pytest.mark.model
-def test_through_the_service_the_model_finds_it_sideways(bed: Bed, service: Callable[..., ServiceProcess]) -> None:
+def test_through_the_service_the_real_model_finds_a_note_asked_sideways(
+    bed: Bed, service: Callable[..., ServiceProcess]
+) -> None:
     """Vectors as SentenceTransformer.encode gives them, within the memory that is promised."""
     from sentence_transformers import SentenceTransformer
 

@@ -356,7 +356,9 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
         assert client.recall("pnpm")["paths"]
 
 
-def test_a_stopped_service_is_replaced_and_leaves_then(vault_of_two: Bed, service: Start, listening: Start) -> None:
+def test_a_stopped_service_is_replaced_and_leaves_when_it_goes_on(
+    vault_of_two: Bed, service: Start, listening: Start
+) -> None:
     first = listening()
     os.kill(first.pid, signal.SIGSTOP)
     second, third = (service("--hangs-seconds", "1") for _ in range(2))

@@ -63,7 +63,9 @@ def test_an_index_of_an_older_version_is_made_anew(bed: Bed) -> None:
     assert set_aside is not None
 
 
-def test_an_older_version_leaves_what_a_newer_one_made(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_version_leaves_what_a_newer_one_made_and_that_improves_the_rest_once(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a plugin and an installed command of another version do, which use one index in turn."""
 
     def walk_as(derivation: int) -> tuple[int, int]:

@@ -196,7 +196,9 @@ def test_agreeing_wires_them_and_off_takes_them_out(ask: Bed, monkeypatch: pytes
     assert actions_installed(ask.settings)
 
 
-def test_the_first_rule_that_speaks_of_a_call_asks(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
+def test_the_first_approved_rule_that_speaks_of_a_call_asks(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
+) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
     ask.note("personal-private/_review/tone.md", "Be brief.", kind="preferences", status="pending")
     wired(ask)

@@ -335,7 +335,9 @@ def test_a_worker_that_lost_its_job_decides_nothing_more(bed: Bed, proposal: str
     assert bed.only("pending")
 
 
-def test_a_person_who_saves_meanwhile_is_not_lost(bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_who_saves_meanwhile_is_not_overwritten(
+    bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The note changes between the look at it and the write: it is looked at again."""
     carry_out = Reviewer._carry_out
     saved: list[str] = []

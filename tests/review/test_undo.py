@@ -321,7 +321,9 @@ def test_a_session_that_nothing_is_known_of_fails(ask: Bed, memory: Command) -> 
         assert said_of_it.err == "memory: there is no session 'zzzzzzz': is that its id?\n"
 
 
-def test_plan_that_was_shown_is_carried_out_alone(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
+def test_plan_that_was_shown_is_carried_out_despite_later_writes(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
+) -> None:
     ask.remember(said(RULE, "shown"))
 
     def answer(_: str) -> str:

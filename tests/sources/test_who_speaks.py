@@ -286,7 +286,9 @@ def test_codex_names_in_the_header_where_a_person_types(tmp_path: Path, source: 
         (f"<META>x</META>\n<USER_REQUEST>{RULE}</USER_REQUEST>", None, False),
     ],
 )
-def test_antigravitys_request_ends_at_once(tmp_path: Path, content: str, text: str | None, confirmed: bool) -> None:
+def test_antigravitys_request_ends_where_it_first_ends(
+    tmp_path: Path, content: str, text: str | None, confirmed: bool
+) -> None:
     record = {"step_index": 1, "source": "USER_EXPLICIT", "type": "USER_INPUT", "content": content}
     (turn,) = open_transcript(write(tmp_path / "t.jsonl", record), host="antigravity")
     assert turn.confirmed == confirmed

@@ -263,7 +263,7 @@ def test_a_retry_of_a_job_from_before_waits_no_day_when_the_clock_is_set_back(le
     assert ledger.get(failing).run_at == clock.now
 
 
-def test_a_quiet_period_under_a_clock_a_year_ahead_ends_when_it_is_right(ledger: Ledger, clock: Clock) -> None:
+def test_a_quiet_period_under_a_clock_a_year_ahead_ends_when_that_is_set_right(ledger: Ledger, clock: Clock) -> None:
     stopped = ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later")
     clock.now += 365 * DAY_SECONDS
     assert ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later") == stopped

@@ -128,7 +128,9 @@ def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path
 
 
 @pytest.mark.parametrize("forever", [True, False])
-def test_a_pause_ends_what_runs_soon_and_keeps_it_for_later(state: StatePaths, ledger: Ledger, forever: bool) -> None:
+def test_a_pause_ends_what_runs_within_seconds_and_keeps_it_for_later(
+    state: StatePaths, ledger: Ledger, forever: bool
+) -> None:
     ledger.enqueue("child", {"key": "a"})
     arguments = ["--slow", "60", "--drain", "60", *(["--forever"] if forever else [])]
     with worker_process(state, *arguments) as process:

@@ -26,7 +26,9 @@ def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sign", ["client", "package"])
-def test_a_worker_leaves_when_a_newer_version_comes(tmp_path: Path, sign: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
+    tmp_path: Path, sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = state_in(tmp_path / "state")
     begun, proceed = threading.Event(), threading.Event()
 

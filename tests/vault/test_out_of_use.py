@@ -379,7 +379,9 @@ def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -
     assert is_downloaded(tmp_path.stat())
 
 
-def test_a_walk_asks_for_an_existing_flag(store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_asks_for_that_flag_where_there_is_one(
+    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (vault / "a.md").write_text("x")
     asked: list[os.stat_result] = []
 

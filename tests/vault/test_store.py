@@ -398,7 +398,9 @@ def test_symbolic_links_that_leave_the_vault_are_refused(store: VaultStore, vaul
     assert files(outside) == ["secret.md"]
 
 
-def test_many_are_read_as_each_is_but_what_leaves_the_vault(store: VaultStore, vault: Path, tmp_path: Path) -> None:
+def test_many_are_read_as_each_alone_is_and_what_leaves_the_vault_is_passed_over(
+    store: VaultStore, vault: Path, tmp_path: Path
+) -> None:
     for path in ("g/a.md", "g/b.md"):
         store.create(path, {"kind": "fix"}, None, Scrubbed(path))
     outside = tmp_path / "outside"
