@@ -32,7 +32,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ),
     (
         STEPS,
-        rf"(?!.*\b(?:reproduc|these|following|next|remaining)\w*)(?:(?:the|our|my) )?"
+        rf"(?![^:]{{0,60}}\b(?:reproduc|these|following|next|remaining))(?:(?:the|our|my) )?"
         rf"(?:{_LIST} (?:to|for) [^:]{{1,40}}:|(?:\w+[ -]){{1,2}}{_LIST}:\s*\Z|how (?:to|we|I) [^:]{{1,40}}:\s*\Z)",
     ),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),

@@ -13,6 +13,7 @@ from memoryvault.pipelines.reading.forms import explicit_form
 from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
 from memoryvault.pipelines.reading.statement import statement
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
 PROMPT = Turn(Role.USER, Origin.PROMPT, "", "r1", "s1", confirmed=True, cwd="/home/u/shop")
@@ -48,7 +49,6 @@ def test_what_is_sure_and_typed_is_saved_and_what_is_likely_is_proposed() -> Non
 
 
 HINTS = "you keep forgetting the type hints. every function gets them"
-TRUTH = "the results in ref/ are from the paper. if a test disagrees with them the test is wrong"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,10 @@ TRUTH = "the results in ref/ are from the paper. if a test disagrees with them t
     [
         ("no, not unittest. we use pytest here", "not unittest", "not unittest. we use pytest here"),
         (HINTS, "every function", HINTS),
-        (TRUTH, "e", TRUTH),
         ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
         ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
     ],
-    ids=["two sentences", "what it explains", "one that refers back", "one of several tasks", "opening words"],
+    ids=["two sentences", "what it explains", "one of several tasks", "opening words"],
 )
 def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
     (found,) = read(text, Said(read_as_worth_it))
@@ -369,6 +368,10 @@ def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:
 )
 def test_questions_and_orders_have_no_form(text: str) -> None:
     assert explicit_form(text) is None
+
+
+def test_the_time_to_find_a_form_grows_with_the_sentence_alone() -> None:
+    assert_linear(lambda words: lambda: explicit_form("no, " * words), 4000)
 
 
 def test_there_are_at_most_ten_forms_and_the_files_stay_small() -> None:
