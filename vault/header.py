@@ -107,10 +107,10 @@ def _unquote(value: str) -> str:
         return value[1:-1].replace("''", "'")
     if len(value) >= 2 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-    is_quoted = value[:1] in ("'", '"')
-    cut = value.rfind(" #") if is_quoted else value.find(" #")
-    bare = value[:cut].rstrip() if cut >= 0 else value
-    return _unquote(bare) if is_quoted and cut >= 0 else bare
+    if value[:1] in ("'", '"') and (end := value.rfind(f"{value[0]} ", 1, value.rfind(" #") + 1)) > 0:
+        return _unquote(value[: end + 1])
+    cut = value.find(" #")
+    return value[:cut].rstrip() if cut >= 0 else value
 
 
 def _texts(value: str, depth: int = 3) -> list[str]:
