@@ -21,14 +21,14 @@ IDEA = "an idea"
 STEPS = "steps"
 """Form of a sentence that makes a workflow, with the list after it."""
 _REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
-_LIST = r"(?:steps|procedure|process|workflow|runbook|checklist)"
+_LIST = r"(?:steps|procedure|workflow|runbook|checklist)"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", _REQUEST),
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
     (
         "labelled",
         r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact|locked(?: in)?)\s*:"
-        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: with [\w ]{1,30}?)?(?: that| on| to|:)",
+        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)",
     ),
     (
         STEPS,

@@ -364,7 +364,8 @@ def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"]
+    "text",
+    ["Next steps:", "should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"],
 )
 def test_questions_and_orders_have_no_form(text: str) -> None:
     assert explicit_form(text) is None

@@ -173,7 +173,7 @@ def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed
     [
         "From now on, use PostgreSQL instead of MySQL.", "MySQL is no longer used here.", "Don't use MySQL any more.",
         "MySQL is out, PostgreSQL is in.", "Replace MySQL with PostgreSQL.", "From now on PostgreSQL replaces MySQL.",
-        "Use read-only PostgreSQL in place of MySQL.",
+        "Use read-only PostgreSQL in place of MySQL.", "MySQL is deprecated, use PostgreSQL.",
     ],
 )  # fmt: skip
 def test_replacement_is_proposed_though_the_old_rule_says_more(bed: Bed, later: str) -> None:
