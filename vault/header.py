@@ -167,9 +167,10 @@ def parse_scalars(header: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     key = ""  # the field whose list the next lines may be
     unreadable = ""
-    if header.lstrip()[:1] == "{" or "\n{" in header:  # YAML's mapping in braces, which may be JSON
+    first = next((bare for line in header.split("\n") if (bare := line.strip()) and bare[0] != "#"), "")
+    if first[:1] == "{" or "\n{" in header:  # YAML's mapping in braces, which may be JSON
         unreadable = next((field for field in DECISIVE if field in header.lower()), "")
-        if header.lstrip()[0] == "{":
+        if first[:1] == "{":
             return {UNREADABLE: unreadable} if unreadable else {}
     is_nested = False  # whether indented lines belong to the field before them
     for line in header.split("\n"):

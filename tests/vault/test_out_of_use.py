@@ -122,6 +122,7 @@ def test_a_status_that_cannot_be_read_does_not_count_as_active(header: str) -> N
     [
         "kind: fix\n{status: dismissed}",
         "{kind: fix, status: dismissed}",
+        "# mine\n  {kind: fix, status: dismissed}",
         '{\n"kind": "fix",\n"status": "dismissed",\n"tags": []\n}',
     ],
 )
