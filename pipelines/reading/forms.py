@@ -1,4 +1,5 @@
-"""The explicit forms: words with which a person says outright that something holds. They guarantee a proposal.
+"""The explicit forms: words with which a person says outright that something holds. All but FAINT guarantee a
+proposal.
 
 There are ten forms in English, and the plainest ones of other languages (`forms.json`): requests, and words for
 "always" and "never", which stand in reports of bugs as well. For a sentence that a reader misses, add an example to its
