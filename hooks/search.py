@@ -158,7 +158,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     hits: list[tuple[float, EntryFile]] = []
     best = _best_passages(query, connection, match)
     # As the service has it: a single word gets the note that no other shares it with, and brings no other.
-    is_one_run = len(split_words(plain_letters(query.text))) == 1
+    is_one_run = len(split_words(query.text)) == 1
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
     if is_lone_word and len(best) > 1:
         return FallbackHits([], degraded, True, len(best))
@@ -295,7 +295,7 @@ def significant_words(text: str) -> list[str]:
     chatter."""
     found: list[str] = []
     every: list[str] = []
-    for run in split_words(plain_letters(text)):
+    for run in split_words(text):
         grammar = function_letters(run)
         for start, end in cut_cjk(run):
             every.append(run[start:end])
@@ -311,5 +311,6 @@ def significant_words(text: str) -> list[str]:
 
 
 def split_words(text: str) -> list[str]:
-    """Split `text` into its runs of letters and digits, lower case."""
-    return "".join([c if c.isalnum() else " " for c in text.lower()]).split()
+    """Split `text` into its runs of plain letters and digits, lower case."""
+    # In lower case the İ of İstanbul is an i with a mark, at which a word must not end.
+    return "".join([c if c.isalnum() else " " for c in plain_letters(text.lower())]).split()

@@ -12,11 +12,11 @@ from ..vault.wording import cut
 TITLE_CHARACTERS = 90
 _LEAD_IN = re.compile(
     r"""(?:(?:(?:and|so|but|ok|okay|yes|yeah|yep|yup|hm+|uh+|oh|lol|also|please|pls|btw|by\ the\ way|(?:just\ )?fyi
-            |actually|as\ i(?:\ \w+)?\ said|no(?=\s+(?:we|i|you|they|don'?t|never|not)\b)
+            |actually|no(?=\s+(?:we|i|you|they|don'?t|never|not)\b)
             )\b(?:\s*[,.:;!…–—]+|\s+-)?
           |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you
-            |ah|well|now|done|true|again|hi|hey|hello|wait|listen|sorry|one\ more\ thing
-            |(?:looks|sounds)\ (?:good|great|right)|(?:good|great|nice)\ (?:point|job|work)
+            |ah|well|now|done|true|again|hi|hey|hello|wait|sorry
+            |(?:looks|sounds)\ (?:good|great)|(?:good|great|nice)\ work
             )\b
            (?:\s*[,.:;!…–—]+|\s+-))
         (?:\s+|$))+""",

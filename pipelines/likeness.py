@@ -88,6 +88,7 @@ _TELLING = re.compile(r"`[^`]+`|\[\[[^\]]+\]\]|\S*[\d_/\\#@=<>]\S*|\b\w+[.-]\w[\
 _INFLECTION_RATIO = 0.75
 """Least similarity of two forms of one word: linter and lint, but not Monday and Tuesday."""
 LEAST_STEM = 5
+_USED = re.compile(r"\bused?\b", re.IGNORECASE)
 _THIS_PROJECT = re.compile(r"\b(?:this|our|here)\b", re.IGNORECASE)
 _CODE_NAME = re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z]\w{4,}(?=\(\))")
 _HEADING = re.compile(r"\A\s{0,3}#\s[^\n]*(?:\n+|\Z)")
@@ -271,9 +272,10 @@ def _allows_part(one: Wording, other: Wording) -> bool:
 
 
 def _replaces(one: Wording, other: Wording) -> bool:
-    """Whether one only refuses a value for one that the other lacks, and the other statement wants the refused one."""
+    """Whether one only refuses a value, for one that the other lacks or as no longer used, and the other wants it."""
     chosen = one.wanted - one.conditional
-    return _negates(one, other) and 0 < len(chosen) <= MOST_VALUE_WORDS and not chosen <= other.words
+    is_news = not chosen <= other.words if chosen else _USED.search(one.text) is not None
+    return _negates(one, other) and len(chosen) <= MOST_VALUE_WORDS and is_news
 
 
 def _changes_places(one: Wording, other: Wording) -> bool:
@@ -321,9 +323,9 @@ def _is_other_value(one: Wording, other: Wording, left: set[str], right: set[str
 
 
 def _holds_beside(one: Wording, other: Wording) -> bool:
-    """Whether one of them forbids and the other does not, or both name one number: then no value of theirs differs."""
-    names_one = any(any(map(str.isdigit, name)) for name in one.telling & other.telling)
-    return names_one or bool(one.refused) != bool(other.refused)
+    """Whether one of them forbids and the other does not, or both name the same numbers: then no value differs."""
+    has_numbers = any(any(map(str.isdigit, name)) for name in one.telling)
+    return (has_numbers and one.telling == other.telling) or bool(one.refused) != bool(other.refused)
 
 
 def _has_other(one: Wording, other: Wording, value: set[str], cosine: float) -> bool:

@@ -107,10 +107,10 @@ def _unquote(value: str) -> str:
         return value[1:-1].replace("''", "'")
     if len(value) >= 2 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-    is_quoted = value[:1] in ("'", '"')
-    cut = value.rfind(" #") if is_quoted else value.find(" #")
-    bare = value[:cut].rstrip() if cut >= 0 else value
-    return _unquote(bare) if is_quoted and cut >= 0 else bare
+    if value[:1] in ("'", '"') and (end := value.rfind(f"{value[0]} ", 1, value.rfind(" #") + 1)) > 0:
+        return _unquote(value[: end + 1])
+    cut = value.find(" #")
+    return value[:cut].rstrip() if cut >= 0 else value
 
 
 def _texts(value: str, depth: int = 3) -> list[str]:
@@ -167,9 +167,10 @@ def parse_scalars(header: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     key = ""  # the field whose list the next lines may be
     unreadable = ""
-    if header.lstrip()[:1] == "{" or "\n{" in header:  # YAML's mapping in braces, which may be JSON
+    first = next((bare for line in header.split("\n") if (bare := line.strip()) and bare[0] != "#"), "")
+    if first[:1] == "{" or "\n{" in header:  # YAML's mapping in braces, which may be JSON
         unreadable = next((field for field in DECISIVE if field in header.lower()), "")
-        if header.lstrip()[0] == "{":
+        if first[:1] == "{":
             return {UNREADABLE: unreadable} if unreadable else {}
     is_nested = False  # whether indented lines belong to the field before them
     for line in header.split("\n"):

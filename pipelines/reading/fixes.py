@@ -86,8 +86,10 @@ class FixFinder:
     def runs(self, step: ToolStep) -> ProvedFix | None:
         """Take a finished call into account; return the fix that its success proves, if any."""
         if not step.command:
-            for failure in self._failures.values() if step.failed is False and step.name in EDITS else ():
-                failure.changes.append(step)
+            if step.failed is False and step.name in EDITS:
+                self._untold = None  # What is told now may be of this change.
+                for failure in self._failures.values():
+                    failure.changes.append(step)
             return None
         if step.failed:
             self._failures.pop(step.line, None)

@@ -1,4 +1,5 @@
-"""The explicit forms: words with which a person says outright that something holds. They guarantee a proposal.
+"""The explicit forms: words with which a person says outright that something holds. All but FAINT guarantee a
+proposal.
 
 There are ten forms in English, and the plainest ones of other languages (`forms.json`): requests, and words for
 "always" and "never", which stand in reports of bugs as well. For a sentence that a reader misses, add an example to its
@@ -21,18 +22,18 @@ IDEA = "an idea"
 STEPS = "steps"
 """Form of a sentence that makes a workflow, with the list after it."""
 _REQUEST = r"(?:please )?(?:remember|memorize|keep in mind|don'?t forget|note)(?:\s*:|,? that\b)"
-_LIST = r"(?:steps|procedure|process|workflow|runbook|checklist)"
+_LIST = r"(?:steps|procedure|workflow|runbook|checklist)"
 _FORMS: tuple[tuple[str, str], ...] = (
     ("asked to remember", _REQUEST),
     ("from now on", r".{0,60}\b(?:from now on|going forward|from here on|in (?:the )?future,)"),
     (
         "labelled",
         r"(?:(?:new|our|my|house|team|project) )?(?:rule|convention|preference|policy|decision|fact|locked(?: in)?)\s*:"
-        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: with [\w ]{1,30}?)?(?: that| on| to|:)",
+        r"|(?:we|i)(?:'ve| have)? (?:agreed|decided|settled)(?: that| on| to|:)",
     ),
     (
         STEPS,
-        rf"(?!.*\b(?:reproduc|these|following|next|remaining)\w*)(?:(?:the|our|my) )?"
+        rf"(?![^:]{{0,60}}\b(?:reproduc|these|following|next|remaining))(?:(?:the|our|my) )?"
         rf"(?:{_LIST} (?:to|for) [^:]{{1,40}}:|(?:\w+[ -]){{1,2}}{_LIST}:\s*\Z|how (?:to|we|I) [^:]{{1,40}}:\s*\Z)",
     ),
     ("always or never", r"(?:you (?:should|must|can) |we )?(?:always|never|(?:don'?t|do not) ever)\s+\w+"),

@@ -22,7 +22,7 @@ from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import MOST_CHARS, end_of_idea, headline, needs_neighbour, refers_back, statement, thought
+from .statement import end_of_idea, headline, needs_neighbour, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -255,7 +255,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         least = {"idea": limits.idea, "fix": limits.fix}.get(category, limits.propose)
         limit = least if form is None else 0.0
         picked[index] = _Finding(index, first, last, category, worth, tier, why, part.personal, part.channel, limit)
-    return _joined(text, parts, picked)
+    return _joined(picked)
 
 
 def _judged(
@@ -297,27 +297,18 @@ def _tier(worth: float, limits: Thresholds) -> Tier | None:
     return "hint" if worth >= limits.hint else None
 
 
-def _joined(text: str, parts: Sequence[Sentence], picked: dict[int, _Finding]) -> list[_Finding]:
-    """Return the findings in the order of the message. Those that overlap are joined, and one that refers back with the
-    one right before it."""
+def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
+    """Return the findings in the order of the message, with overlapping ones joined."""
     found: list[_Finding] = []
     for index in sorted(picked):
         one = picked[index]
-        if found and (one.first < found[-1].last or _continues(text, parts, found[-1], one)):
+        if found and one.first < found[-1].last:
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
             first, last = min(one.first, other.first), max(one.last, other.last)
             one = replace(surer, first=first, last=last)
         found.append(one)
     return found
-
-
-def _continues(text: str, parts: Sequence[Sentence], one: _Finding, other: _Finding) -> bool:
-    """Whether the other finding follows right after this one, in its paragraph, and refers back."""
-    first, before = parts[other.first], parts[other.first - 1]
-    is_next = other.first == one.last and first.paragraph == before.paragraph
-    is_short = parts[other.last - 1].end - parts[one.first].start <= MOST_CHARS
-    return is_next and is_short and refers_back(first.of(text))
 
 
 def _excerpt_range(text: str, start: int, end: int) -> tuple[int, int]:

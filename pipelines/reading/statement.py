@@ -18,7 +18,6 @@ _REFERS = re.compile(
 )
 _BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*\w[.!]?)\)[.!]?")
-_BACK_WITHIN = re.compile(r"\b(?:it|its|them|they|those)\b", re.IGNORECASE)
 LEAST_WORDS = 4
 """A sentence of fewer words needs the one beside it."""
 
@@ -26,11 +25,6 @@ LEAST_WORDS = 4
 def needs_neighbour(sentence: str) -> bool:
     """Whether a sentence says too little by itself, or refers to another one."""
     return len(sentence.split()) < LEAST_WORDS or _REFERS.search(sentence.strip()) is not None
-
-
-def refers_back(sentence: str) -> bool:
-    """Whether a sentence speaks of something that was named before, perhaps in itself."""
-    return _BACK_WITHIN.search(sentence) is not None
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:

@@ -24,6 +24,7 @@ def test_a_prompt_about_nothing_has_no_significant_word() -> None:
         ("ＤＥＰＬＯＹ ｶﾞｰﾄﾞ re\u0301sume\u0301", ["deploy", "ガード", "résumé"]),
         ("Wann releasen wir?", ["releasen"]),
         ("部署需要多少时间？", ["部署", "时间"]),
+        ("İstanbul sunucusu", ["istanbul", "sunucusu"]),
         ("배포 언제 해?", ["배포", "언제", "해"]),
     ],
 )

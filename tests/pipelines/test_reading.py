@@ -13,6 +13,7 @@ from memoryvault.pipelines.reading.forms import explicit_form
 from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
 from memoryvault.pipelines.reading.statement import statement
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
 PROMPT = Turn(Role.USER, Origin.PROMPT, "", "r1", "s1", confirmed=True, cwd="/home/u/shop")
@@ -48,7 +49,6 @@ def test_what_is_sure_and_typed_is_saved_and_what_is_likely_is_proposed() -> Non
 
 
 HINTS = "you keep forgetting the type hints. every function gets them"
-TRUTH = "the results in ref/ are from the paper. if a test disagrees with them the test is wrong"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,10 @@ TRUTH = "the results in ref/ are from the paper. if a test disagrees with them t
     [
         ("no, not unittest. we use pytest here", "not unittest", "not unittest. we use pytest here"),
         (HINTS, "every function", HINTS),
-        (TRUTH, "e", TRUTH),
         ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
         ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
     ],
-    ids=["two sentences", "what it explains", "one that refers back", "one of several tasks", "opening words"],
+    ids=["two sentences", "what it explains", "one of several tasks", "opening words"],
 )
 def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
     (found,) = read(text, Said(read_as_worth_it))
@@ -260,8 +259,8 @@ def test_what_the_agent_tells_after_the_run_that_proves_it_is_a_fix() -> None:
     (found,) = mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), told], reader=Said())
     assert (found.category, found.role, found.statement) == ("fix", "assistant", told.text)
     assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), says("All fixed.")], reader=Said()) == []
-    failed_again = ran(3, True, "E  x")
-    assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), *failed_again, told], reader=Said()) == []
+    for other in (ran(3, True, "E  x"), edited("b.py")):
+        assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), *other, told], reader=Said()) == []
 
 
 def test_a_failure_that_nothing_cured_is_no_fix() -> None:
@@ -365,10 +364,15 @@ def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"]
+    "text",
+    ["Next steps:", "should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"],
 )
 def test_questions_and_orders_have_no_form(text: str) -> None:
     assert explicit_form(text) is None
+
+
+def test_the_time_to_find_a_form_grows_with_the_sentence_alone() -> None:
+    assert_linear(lambda words: lambda: explicit_form("no, " * words), 4000)
 
 
 def test_there_are_at_most_ten_forms_and_the_files_stay_small() -> None:

@@ -611,6 +611,7 @@ def test_marks_and_other_words_beside_an_equal_number_make_no_other_rule(one: st
     [
         ("our deploy days are tuesday and thursday", "deploy days are monday and thursday from this month", 0.88),
         ("the staging db runs on port 5433", "staging db runs on port 5434 since the move", 0.9),
+        ("the database of db1 is on port 5432", "the database of db1 is on port 6432", 0.93),
         ("we target python 3.9", "we target python 3.11 after the upgrade", 0.84),
     ],
 )

@@ -107,8 +107,6 @@ def test_one_of_several_replacements_of_a_waiting_proposal_stays_in_use(bed: Bed
     for session, port in (("b", "8082"), ("c", "8083")):
         bed.remember(said(fact, session, f"Remember that staging is at port {port}."))
         waits[port] = next(entry.path for entry in bed.entries() if port in entry.body)
-    first, second = (waits[port].removesuffix(".md") for port in ("8081", "8082"))
-    bed.edit(waits["8083"], f"[[{second}]]", f"[[{first}]]")  # as if it had been said before the second
     assert bed.store.read(waits["8083"]).supersedes == waits["8081"]
     for port, path in waits.items():
         bed.reviewer.decide(path, Approve(), run="review-1")
@@ -118,14 +116,15 @@ def test_one_of_several_replacements_of_a_waiting_proposal_stays_in_use(bed: Bed
 @pytest.mark.parametrize("taken", ["the name that it waited under", "the name of its place"])
 def test_namesake_of_the_entry_to_replace_is_left_alone(bed: Bed, taken: str) -> None:
     """A name has six words: those of other rules may be the same."""
-    fact = said(MONDAYS, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
-    other = said(fact, "z", "Remember that staging is at port 8081 of the blue machine alone.")
+    text = "Always deploy the web shop of Kiel on Mondays."
+    fact = said(MONDAYS, "a", text, standing_rule=False, claimed_rule=True)
+    other = said(fact, "z", text.replace(".", " from the blue machine alone."))
     if taken == "the name of its place":
         bed.remember(other)
         bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
     bed.remember(fact)
     first = bed.only("pending").path
-    bed.remember(said(fact, "b", "Remember that staging is at port 8082."))
+    bed.remember(said(fact, "b", text.replace("Mondays", "Tuesdays")))
     (second,) = [entry for entry in bed.entries() if entry.supersedes]
     assert second.supersedes == first
     bed.reviewer.decide(first, Approve(), run="review-1")
@@ -135,8 +134,8 @@ def test_namesake_of_the_entry_to_replace_is_left_alone(bed: Bed, taken: str) ->
     bed.reviewer.decide(second.path, Approve(), run="review-1")
     (left,) = [entry for entry in bed.entries() if "blue machine" in entry.body]
     assert left.effective_status in ("active", "pending")
-    assert "8081." in bed.only("superseded").body
-    assert [entry.path for entry in bed.entries() if "8082" in entry.body and entry.effective_status == "active"]
+    assert "Mondays." in bed.only("superseded").body
+    assert [entry.path for entry in bed.entries() if "Tuesdays" in entry.body and entry.effective_status == "active"]
 
 
 def test_a_rule_that_was_deleted_is_not_taken_for_another_of_its_name(bed: Bed) -> None:
@@ -174,7 +173,7 @@ def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed
     [
         "From now on, use PostgreSQL instead of MySQL.", "MySQL is no longer used here.", "Don't use MySQL any more.",
         "MySQL is out, PostgreSQL is in.", "Replace MySQL with PostgreSQL.", "From now on PostgreSQL replaces MySQL.",
-        "Use read-only PostgreSQL in place of MySQL.",
+        "Use read-only PostgreSQL in place of MySQL.", "MySQL is deprecated, use PostgreSQL.",
     ],
 )  # fmt: skip
 def test_replacement_is_proposed_though_the_old_rule_says_more(bed: Bed, later: str) -> None:

@@ -122,6 +122,7 @@ def test_a_status_that_cannot_be_read_does_not_count_as_active(header: str) -> N
     [
         "kind: fix\n{status: dismissed}",
         "{kind: fix, status: dismissed}",
+        "# mine\n  {kind: fix, status: dismissed}",
         '{\n"kind": "fix",\n"status": "dismissed",\n"tags": []\n}',
     ],
 )
@@ -143,6 +144,7 @@ def test_a_note_whose_header_is_not_closed_is_not_in_use(text: str) -> None:
         "Status: dismissed", "STATUS: Dismissed", "\u200bstatus: dismissed", " status: dismissed\ntags: [a]",
         "\tstatus: dismissed", "status: dismissed\nstatus: active", "status: active\nStatus: dismissed",
         "title: a\n  status: dismissed", 'status: "dismissed" # by me', "status: 'dismissed' # a # b",
+        "status: dismissed\ntitle: '" + " #a" * 1000,
     ],
 )  # fmt: skip
 def test_a_status_counts_however_it_is_written(header: str) -> None:
