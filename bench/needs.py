@@ -206,6 +206,7 @@ def _start(index_db: Path, vault: Path, eagerness: str, tally: Tally) -> frozens
         "index_db": str(index_db),
         "auto_memory": "0",
         "eagerness": eagerness,
+        "log_file": "",
     }
     opening = build_opening(
         settings,
