@@ -111,16 +111,14 @@ def _entries(bed: Bed, chance: random.Random, sessions: list[str], began: list[d
 
 
 def _waiting(bed: Bed, session: str) -> None:
-    path = transcript(
-        bed.root,
-        [
-            ("user", "Before we go on: run the linter before the tests, it is faster and finds most of it."),
-            ("assistant", "Understood: first `make lint`, then `make test`."),
-        ],
-        session,
-    )
+    dates = "Always write dates as 2026-05-04, also in file names."
+    typed = [*(text for *_, text in NOTES["waiting"]), dates]
+    said = [
+        (role, words) for text in typed for role, words in (("user", f"One more thing. {text}"), ("assistant", "OK."))
+    ]
+    path = transcript(bed.root, said, session)
     assert path.exists()
-    for slug, kind, project, text in NOTES["waiting"]:
+    for number, (slug, kind, project, text) in enumerate(NOTES["waiting"]):
         title = slug.replace("-", " ").capitalize()
         bed.note(
             f"personal-private/_review/{slug}.md",
@@ -131,23 +129,23 @@ def _waiting(bed: Bed, session: str) -> None:
             group="personal-private",
             project=project or None,
             occurrences=2 if kind == "preferences" else 1,
-            source=[Source("claude", session, (f"{session[:8]}-r0",))],
+            source=[Source("claude", session, (f"{session[:8]}-r{2 * number}",))],
         )
     for slug, text in GUESSED:
         inbox_note(bed, slug, text, created=bed.store.today(), source=[Source("claude", session)])
-    said = Candidate(
+    rule = Candidate(
         category="preference",
-        statement="Always write dates as 2026-05-04, also in file names.",
+        statement=dates,
         reason="a standing rule",
         role="user",
-        records=(f"{session[:8]}-r0",),
-        excerpt="Always write dates as 2026-05-04, also in file names.",
+        records=(f"{session[:8]}-r{2 * len(NOTES['waiting'])}",),
+        excerpt=dates,
         session=session,
         standing_rule=True,
         confirmed=True,
     )
-    bed.remember(said)
-    bed.remember(replace(said, statement="No, use the staging bucket instead of the live one", standing_rule=False))
+    bed.remember(rule)
+    bed.remember(replace(rule, statement="No, use the staging bucket instead of the live one", standing_rule=False))
     slugs = [
         idea(bed, "A page that shows retried charges", "It would end the guessing about double bookings."),
         idea(bed, "Replay failed webhooks from the command line", "So that nobody edits the database by hand."),
