@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..runtime.layout import TRASH, is_conflict_copy
-from ..runtime.paths import is_downloaded_child
+from ..runtime.paths import is_downloaded_child, read_whole
 
 TEMPLATE_SETTINGS = (
     ("templates.json", "folder"),
@@ -21,6 +21,7 @@ TEMPLATE_SETTINGS = (
     ("plugins/quickadd/data.json", "templateFolderPath"),
 )
 """Files in Obsidian's folder of settings, and the field that names the folder of templates."""
+MOST_SETTINGS_BYTES = 10_000_000
 
 
 class NotePaths(NamedTuple):
@@ -159,8 +160,11 @@ def obsidian_templates(root: Path) -> list[str]:
     """Return the folders of templates that the settings of the Obsidian vault `root` name, relative to it."""
     found = []
     for file, name in TEMPLATE_SETTINGS:
-        with suppress(OSError, ValueError, RecursionError):
-            settings = json.loads((root / ".obsidian" / file).read_bytes())
+        whole = read_whole(root / ".obsidian" / file, MOST_SETTINGS_BYTES)
+        if isinstance(whole, str):
+            continue
+        with suppress(ValueError, RecursionError):
+            settings = json.loads(whole[0])
             folder = settings.get(name) if isinstance(settings, dict) else None
             if isinstance(folder, str) and folder.strip("/"):
                 found.append(folder.strip("/"))

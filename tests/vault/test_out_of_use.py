@@ -1,6 +1,7 @@
 """Notes that are no memories whatever their header says, and headers of which a part can't be read: one reading."""
 
 import os
+import threading
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -286,6 +287,17 @@ def test_nothing_in_the_folder_that_obsidian_is_told_is_a_memory(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert sorted(list_notes(vault).notes) == sorted(VaultStore(vault, tmp_path / "lock", date.today).walk()) == left
+
+
+def test_a_pipe_in_the_place_of_obsidians_settings_does_not_hang_the_walk(tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    os.mkfifo(tmp_path / ".obsidian/templates.json")
+    (tmp_path / "a.md").write_text("A")
+    found: list[str] = []
+    walk = threading.Thread(target=lambda: found.extend(list_notes(tmp_path).notes), daemon=True)
+    walk.start()
+    walk.join(10)
+    assert found == ["a.md"]
 
 
 def test_the_users_own_kind_may_be_called_templates() -> None:
