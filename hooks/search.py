@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import time
 
-from ..runtime.cjk import (
-    cut_cjk,
+from ..runtime.function_words import CHATTER, foreign_function_words, is_significant
+from ..runtime.index_terms import (
+    cut_terms,
     function_letters,
     index_text,
     plain_letters,
     without_chance_pairs,
 )
-from ..runtime.function_words import CHATTER, foreign_function_words, is_significant
 from ..runtime.layout import ALWAYS_LOAD
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
@@ -297,7 +297,7 @@ def significant_words(text: str) -> list[str]:
     every: list[str] = []
     for run in split_words(text):
         grammar = function_letters(run)
-        for start, end in cut_cjk(run):
+        for start, end in cut_terms(run):
             every.append(run[start:end])
             if grammar.isdisjoint(range(start, end)):
                 found.append(run[start:end])

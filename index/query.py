@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from ..runtime.cjk import cut_cjk, function_letters, plain_letters, without_chance_pairs
 from ..runtime.function_words import CHATTER, foreign_function_words
 from ..runtime.function_words import is_significant as is_significant
+from ..runtime.index_terms import cut_terms, function_letters, plain_letters, without_chance_pairs
 from .stemming import stem
 
 SCORED_PASSAGES = 8_000
@@ -98,10 +98,10 @@ class Vocabulary(Protocol):
 
 def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, word in lower case) of every run of letters and digits; for one in Chinese, Japanese or Korean
-    those of its terms, which overlap (runtime/cjk.py)."""
+    those of its terms, which overlap (runtime/index_terms.py)."""
     for match in _WORD.finditer(text):
         run, at = match.group(), match.start()
-        yield from ((at + start, at + end, run[start:end].lower()) for start, end in cut_cjk(run))
+        yield from ((at + start, at + end, run[start:end].lower()) for start, end in cut_terms(run))
 
 
 def analyse(text: str) -> QueryAnalysis:

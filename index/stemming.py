@@ -7,7 +7,7 @@ from functools import cache
 
 import apsw
 
-from ..runtime.cjk import index_text
+from ..runtime.index_terms import index_text
 
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """The `tokenize` option of chunk_fts."""

@@ -20,8 +20,8 @@ from typing import Any
 
 import apsw
 
-from ..runtime.cjk import index_text
 from ..runtime.errors import IndexUnavailable
+from ..runtime.index_terms import index_text
 from ..vault.entry import DISMISSED, REJECTED, Entry
 from ..vault.project import group_of_note
 from . import database, schema

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from ..runtime.cjk import LETTER_CLASS
 from ..runtime.function_words import STOP_WORDS
+from ..runtime.index_terms import LETTER_CLASS
 from ..runtime.slug import transliterate
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING

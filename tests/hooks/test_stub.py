@@ -21,7 +21,7 @@ OURS = {
     "memoryvault.hooks.payload", "memoryvault.hooks.recall", "memoryvault.hooks.recall_client",
     "memoryvault.hooks.receipt", "memoryvault.hooks.search", "memoryvault.hooks.session_start",
     "memoryvault.hooks.sqlite", "memoryvault.runtime", "memoryvault.vault", "memoryvault.vault.automemory",
-    "memoryvault.runtime.cjk", "memoryvault.runtime.days", "memoryvault.vault.evidence",
+    "memoryvault.runtime.index_terms", "memoryvault.runtime.days", "memoryvault.vault.evidence",
     "memoryvault.runtime.function_words", "memoryvault.vault.gate", "memoryvault.vault.gate_weights",
     "memoryvault.vault.header", "memoryvault.runtime.hooklog", "memoryvault.runtime.large_change",
     "memoryvault.runtime.interpreter", "memoryvault.runtime.layout", "memoryvault.vault.marker",

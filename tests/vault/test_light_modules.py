@@ -9,9 +9,10 @@ import pytest
 import memoryvault
 
 LIGHT = (
-    "runtime.cjk", "runtime.days", "runtime.function_words", "runtime.hooklog", "runtime.interpreter", "runtime.layout",
-    "runtime.normal_form", "runtime.safe_text", "runtime.snapshot", "vault.automemory", "vault.core", "vault.evidence",
-    "vault.header", "vault.marker", "vault.pending", "vault.project", "vault.render", "vault.statuses", "vault.wording",
+    "runtime.days", "runtime.function_words", "runtime.hooklog", "runtime.index_terms", "runtime.interpreter",
+    "runtime.layout", "runtime.normal_form", "runtime.safe_text", "runtime.snapshot", "vault.automemory",
+    "vault.core", "vault.evidence", "vault.header", "vault.marker", "vault.pending", "vault.project",
+    "vault.render", "vault.statuses", "vault.wording",
 )  # fmt: skip
 
 

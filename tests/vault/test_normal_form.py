@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import memoryvault
 from memoryvault.pipelines.likeness import wording_of
-from memoryvault.runtime.cjk import cut_cjk, function_letters, index_text, split_cjk, without_chance_pairs
+from memoryvault.runtime.index_terms import cut_terms, function_letters, index_text, split_terms, without_chance_pairs
 from memoryvault.runtime.normal_form import composed, normal_form
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.project import project_slug
@@ -104,7 +104,7 @@ def test_a_letter_and_its_accent_are_not_parted_in_a_long_text(before: int) -> N
     ],
 )
 def test_ideographs_and_hangul_give_pairs_and_kana_runs_stay_whole(run: str, terms: list[str]) -> None:
-    assert [run[start:end] for start, end in cut_cjk(run)] == terms
+    assert [run[start:end] for start, end in cut_terms(run)] == terms
 
 
 @pytest.mark.parametrize(
@@ -128,19 +128,19 @@ def test_words_of_marks_and_letters_stay_whole() -> None:
 
 @given(st.text(alphabet="数据库ビルがしたら배포a b1", max_size=30))
 def test_a_text_that_was_split_is_split_no_further(text: str) -> None:
-    once = split_cjk(text).split()
-    assert split_cjk(" ".join(once)).split() == once
+    once = split_terms(text).split()
+    assert split_terms(" ".join(once)).split() == once
 
 
 @given(st.text(max_size=40, alphabet=st.characters(max_codepoint=0xDFF) | st.sampled_from("ሀᎣგក“”—→✓…Ａ🔑\ud83d")))
 def test_other_scripts_are_left_alone(text: str) -> None:
-    assert split_cjk(text) == text
+    assert split_terms(text) == text
 
 
 def content_of(question: str) -> list[str]:
     """The terms of a question without grammar."""
     grammar = function_letters(question)
-    return [question[start:end] for start, end in cut_cjk(question) if grammar.isdisjoint(range(start, end))]
+    return [question[start:end] for start, end in cut_terms(question) if grammar.isdisjoint(range(start, end))]
 
 
 def test_grammar_is_no_term_of_a_question() -> None:

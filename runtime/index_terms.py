@@ -73,10 +73,10 @@ def with_joined_names(text: str) -> str:
 
 def index_text(text: str) -> str:
     """Return the text as the keyword index gets it."""
-    return split_cjk(with_joined_names(plain_letters(text)))
+    return split_terms(with_joined_names(plain_letters(text)))
 
 
-def cut_cjk(run: str) -> Iterator[tuple[int, int]]:
+def cut_terms(run: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of the terms of a run of letters and digits; all of it where none is of these scripts."""
     if not run or max(run) < FIRST_LETTER:
         yield 0, len(run)
@@ -94,11 +94,11 @@ def cut_cjk(run: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def split_cjk(text: str) -> str:
+def split_terms(text: str) -> str:
     """Return the text with blanks between its terms, each pair by itself; unchanged without these scripts."""
     if not text or max(text) < FIRST_LETTER:
         return text
-    return " ".join([text[start:end] for start, end in cut_cjk(text)])
+    return " ".join([text[start:end] for start, end in cut_terms(text)])
 
 
 def function_letters(text: str) -> AbstractSet[int]:
