@@ -105,7 +105,7 @@ class StandInModel(LoopbackServer):
         self._rules: list[Rule] = []
         self._closing = threading.Event()
         super().__init__(_handler(self))
-        self._server.handle_error = _handle_error  # type: ignore[method-assign]
+        self._server.handle_error = _handle_error  # type: ignore[method-assign]  # quiet about clients that hang up
 
     def __exit__(self, *error: Any) -> None:
         self._closing.set()

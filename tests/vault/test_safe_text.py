@@ -256,7 +256,7 @@ def test_joining_scrubbed_texts_keeps_it_and_takes_nothing_else() -> None:
     assert joined == "a\n\nb"
     assert isinstance(joined, Scrubbed)
     with pytest.raises(TypeError):
-        Scrubbed.joined([Scrubbed("a"), "b"])  # type: ignore[list-item]
+        Scrubbed.joined([Scrubbed("a"), "b"])  # type: ignore[list-item]  # what the check is for
 
 
 def test_scrubbed_text_on_one_line_keeps_the_type() -> None:
