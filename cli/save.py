@@ -70,6 +70,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     body = read_body(args)
     if not body.strip():
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+    project = _project(args)
+    meant = meant_kind(args.kind, group_of(args.group, project), context.store)
+    code = _propose(args, body, project, context) if context.agent else _save(args, body, project, is_named, context)
+    report_meant(args.kind, meant)
+    return code
+
+
+def _project(args: argparse.Namespace) -> str | None:
+    """Return the entry's project, None for all, and set the group of one in the projects' folder. Raises UsageError."""
     project = project_slug((args.project or "").strip()) or None
     if args.project is not None and project is None:
         raise UsageError("--project needs a name; without it the entry holds in every project")
@@ -78,37 +87,35 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not project:
             raise UsageError("which project? this folder belongs to none: give --project NAME")
         args.group = f"{PROJECTS}/{project}"
-    group = group_of(args.group, project)
-    meant = meant_kind(args.kind, group, context.store)
-    if context.agent:
-        code = _propose(args, body, project, context)
-        report_meant(args.kind, meant)
-        return code
+    return project
+
+
+def _save(args: argparse.Namespace, body: str, project: str | None, is_named: bool, context: Context) -> int:
     policy = _policy(args.kind)
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
     store = context.store
-    tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
+    group = group_of(args.group, project)
     path = store.entry_path(group, args.kind, args.slug, always_load=args.always_load)
     with store.lock():
         if not is_named:
             path = free_path(path, store)
             args.slug = PurePosixPath(path).stem
-        like = [] if store.exists(path) else _similar_entries(args.kind, str(text), project, context)
+        if store.exists(path):
+            replace = f"`memory evolve {args.slug} 'TEXT' 'REASON'` replaces it"
+            raise EntryExists(f"there is already an entry {path}: {replace}, or give another name")
+        like = _similar_entries(args.kind, str(text), project, context)
         for one in like:
             reach = (one.project, one.always_load)
             if one.effective_status == ACTIVE and reach == (project, args.always_load) and says_already(one, str(text)):
                 raise EntryExists(f"{one.path} says that already: nothing was written")
-        if store.exists(path):
-            replace = f"`memory evolve {args.slug} 'TEXT' 'REASON'` replaces it"
-            raise EntryExists(f"there is already an entry {path}: {replace}, or give another name")
         entry = store.create(
             path,
             {
                 "kind": args.kind,
                 "status": "active",
-                "tags": tags,
+                "tags": [tag.strip() for tag in args.tags.split(",") if tag.strip()],
                 "group": group,
                 "slug": args.slug,
                 "always_load": args.always_load,
@@ -126,7 +133,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for one in like:
         status = "" if one.effective_status == ACTIVE else f" ({one.effective_status})"
         note(f"memory: saved beside one that says nearly the same: {one.path}{status}")
-    report_meant(args.kind, meant)
     return 0
 
 
