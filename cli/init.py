@@ -295,7 +295,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     )
     question = (
         "memory: who is to read your sessions for what is worth keeping?\n"
-        f"  1  this machine alone: free, nothing leaves it; finds about 5 of 10\n{lines}Which? [1] "
+        f"  1  this machine alone: free, nothing leaves it; finds about 6 of 10\n{lines}Which? [1] "
     )
     return ("local", *found)[read_choice(question, len(found) + 1) - 1]
 

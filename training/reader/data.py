@@ -15,7 +15,10 @@ EXAMPLES = Path(__file__).with_name("examples")
 OWN_MESSAGES = tuple(EXAMPLES / f"{name}.jsonl" for name in ("typed", "pairs", "people"))
 """Messages of invented people; `people` are 42 with 68 messages each."""
 SECOND_READING = Path(__file__).with_name("second_reading.jsonl")
-"""2,620 of the messages with the labels of a second reader: all with an item or a doubt, and the most similar ones."""
+"""5,263 of the messages with the labels of a second reader: most with an item or a doubt, and the most similar ones."""
+MORE_LABELS = Path(__file__).with_name("more_labels.jsonl")
+"""Labels of 4,978 prompts of 146 more people, from histories of agents in public repositories. An id begins the SHA-256
+of the text, which is not stored here."""
 LASTING = ("preference", "correction", "fact", "workflow")
 CATEGORIES = (*LASTING, "fix", "idea")
 TIERS = ("high", "medium", "low")
@@ -92,6 +95,20 @@ def messages(path: Path, channels: Mapping[str, str] = {}, weight: float = 1.0) 
                 tuple(sentences(text)),
             )
         )
+    return found
+
+
+def more_messages(texts: Path) -> list[Message]:
+    """Return the messages of MORE_LABELS whose text is in `texts`, JSON lines of id and text; [] without that file."""
+    if not texts.exists():
+        return []
+    by_id = {row["id"]: row["text"] for row in read_rows(texts)}
+    found = []
+    for row in read_rows(MORE_LABELS):
+        if (text := by_id.get(row["id"])) is not None:
+            items = tuple(Item(**item) for item in row["items"])
+            parts = tuple(sentences(text))
+            found.append(Message(row["id"], row["person"], text, "", items, row["doubtful"], sentences=parts))
     return found
 
 

@@ -29,6 +29,7 @@ from .data import (
     for_training,
     ideas_and_fixes,
     messages,
+    more_messages,
     parts_of,
 )
 from .model import ReadingModel, lower_hidden, padded
@@ -247,7 +248,8 @@ def main() -> None:
         random.Random(7).shuffle(people)
         kept = set(people[: int(len(people) * options.share)])
         train = [m for m in train if m.person in kept]
-    train = for_training(train)
+    # The n-grams do not learn from these: they got worse by it (docs/benchmarks/reflection.md).
+    train = for_training(train + more_messages(options.data / "more.jsonl"))
     for path in options.extra:
         train += messages(path, {}, options.extra_weight)
     train += ideas_and_fixes(weight=options.extra_weight)
