@@ -160,6 +160,11 @@ def as_object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def as_list(value: object) -> list[Any]:
+    """The value of a field that should be a list; an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
 def holds_only(record: dict[str, Any], known: Collection[str]) -> bool:
     """Whether all fields of a record are in `known`, except for fields that say no: null and false."""
     return not any(name not in known and value is not None and value is not False for name, value in record.items())

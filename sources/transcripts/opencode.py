@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+from ...vault.marker import is_session_id
 from ...vault.turn import Origin, Role, Turn
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import IN_DATABASE, TranscriptStatus
-from .lines import as_object, as_text, clean, one_line, parse_object, shorten
+from .lines import as_list, as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
 from .whose_words import entered_text, is_offered, offered_in, pasted_ranges
 
@@ -32,7 +33,10 @@ MARK = "memoryvault"
 """Our plugin's key in the metadata of a part: "typed", or the slash command with its arguments."""
 ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
-COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
+COLUMNS = """id, CAST(directory AS TEXT), parent_id, CAST(permission AS TEXT), CAST(revert AS TEXT),
+CAST(time_created AS INTEGER), CAST(time_updated AS INTEGER)"""
+LAST_MS = 4_102_444_800_000
+"""The year 2100: an imported session may have times that are no dates."""
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
 
 
@@ -82,10 +86,8 @@ class OpenCodeReader(TranscriptReader):
         yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
         if record.get("status") not in ("completed", "error"):
             return
-        answers = record.get("answers")
-        # A server's tool may return such a field, too.
-        if isinstance(answers, list) and event.name == ASKING_TOOL and record.get("status") == "completed":
-            yield from self._answers(record, arguments.get("questions"), answers)
+        if "answers" in record and record.get("status") == "completed":
+            yield from self._answers(record, record.get("questions"), record["answers"])
             return
         result = event._replace(is_error=record.get("status") == "error" or record.get("exit") not in (None, 0))
         yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(as_text(record.get("output"))), tool=result)
@@ -109,7 +111,8 @@ class OpenCodeReader(TranscriptReader):
 def transcript_files(root: Path) -> Iterator[Path]:
     """Yield the names of the sessions in the database in this folder, oldest first.
 
-    For a database that cannot be read, yield one name without a session: reading that raises the error.
+    For a database that cannot be read, yield one name without a session: reading that raises the error. An imported
+    session chooses its id, which may be no name of a file: that one is left out.
     """
     path = root / DATABASE
     try:
@@ -120,19 +123,24 @@ def transcript_files(root: Path) -> Iterator[Path]:
     except (OSError, sqlite3.Error):
         rows = [("",)]
     for (session,) in rows:
-        yield path.with_name(f"{DATABASE}#{session}")
+        if not session or is_session_id(session):
+            yield path.with_name(f"{DATABASE}#{session}")
 
 
 def session_written(path: Path) -> float:
     """Return the time of a session's last change in Unix seconds. Raises OSError, FileNotFoundError if it is gone."""
     with _session(path) as (_, row):
-        return int(row[-1]) / 1000
+        return _seconds(row[-1])
 
 
 def status_of_session(path: Path) -> TranscriptStatus:
     """Return the size of a session's text in bytes, and the time of its last change. Raises OSError."""
     text, updated_ms = _read(path)
-    return TranscriptStatus(len(text), updated_ms / 1000)
+    return TranscriptStatus(len(text), _seconds(updated_ms))
+
+
+def _seconds(milliseconds: int) -> float:
+    return max(0, min(milliseconds, LAST_MS)) / 1000
 
 
 def open_session(path: Path) -> io.BytesIO:
@@ -168,7 +176,7 @@ def _read(path: Path) -> tuple[bytes, int]:
         header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
         undone = as_text((parse_object(as_text(revert).encode()) or {}).get("messageID"))
         parts = _parts(database, session, created_ms, undone)
-        return b"\n".join([*map(_dump, (header, *parts)), b""]), int(updated_ms)
+        return b"\n".join([*map(_dump, (header, *parts)), b""]), updated_ms
 
 
 def _dump(record: dict[str, Any]) -> bytes:
@@ -190,13 +198,14 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
     What is older than the session is a copy of what was said in the one that it was forked from.
     """
     rows = database.execute(
-        "SELECT id, data FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id",
+        "SELECT id, CAST(data AS TEXT) FROM message WHERE session_id = ? AND time_created >= ?"
+        " ORDER BY time_created, id",
         (session, began_ms),
     )
     messages = [(message, parse_object(data.encode()) or {}) for message, data in rows.fetchall()]
     parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for part, message, data in database.execute(
-        "SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id", (session,)
+        "SELECT CAST(id AS TEXT), message_id, CAST(data AS TEXT) FROM part WHERE session_id = ? ORDER BY id", (session,)
     ):
         if line := _line(parse_object(data.encode()) or {}):
             parts[message].append({"id": part, **line})
@@ -225,24 +234,45 @@ def _as_time(milliseconds: object) -> str:
 
 def _line(part: dict[str, Any]) -> dict[str, Any]:
     """What is read of a part, and does not change any more; nothing of one that says nothing, or that no person or
-    agent wrote."""
+    agent wrote.
+
+    Only fields of known kinds: tools and their servers choose what else is in a call, and how deeply it is nested.
+    """
     if part.get("type") == "text" and not part.get("synthetic"):
-        mark = as_object(part.get("metadata")).get(MARK)
+        mark = _mark(as_object(part.get("metadata")).get(MARK))
         return {"type": "text", "text": as_text(part.get("text")), **({"mark": mark} if mark else {})}
     if part.get("type") != "tool":
         return {}
-    state = as_object(part.get("state"))
-    metadata = as_object(state.get("metadata"))
+    tool, state = as_text(part.get("tool")), as_object(part.get("state"))
+    given, metadata = as_object(state.get("input")), as_object(state.get("metadata"))
     output = as_text(state.get("output")) or as_text(state.get("error"))
-    return {
+    exit_code = metadata.get("exit")
+    line = {
         "type": "tool",
-        "tool": part.get("tool"),
-        "call": part.get("callID"),
-        "status": state.get("status"),
-        "input": {
-            name: shorten(value, TOOL_TEXT_CHARS) if isinstance(value, str) else value
-            for name, value in as_object(state.get("input")).items()
-        },
+        "tool": tool,
+        "call": as_text(part.get("callID")),
+        "status": as_text(state.get("status")),
+        "input": {name: shorten(value, TOOL_TEXT_CHARS) for name, value in given.items() if isinstance(value, str)},
         "output": shorten(output, TOOL_TEXT_CHARS),
-        **{name: metadata[name] for name in ("exit", "answers") if name in metadata},
+        **({"exit": exit_code} if isinstance(exit_code, int) else {}),
     }
+    # A server's tool may return such a field, too.
+    if tool == ASKING_TOOL and isinstance(answers := metadata.get("answers"), list):
+        line["questions"] = [_question(as_object(each)) for each in as_list(given.get("questions"))]
+        line["answers"] = [[each for each in as_list(chosen) if isinstance(each, str)] for chosen in answers]
+    return line
+
+
+def _mark(mark: object) -> str | dict[str, str]:
+    """What our plugin noted; '' for anything else."""
+    if isinstance(mark, dict):
+        return {name: as_text(mark.get(name)) for name in ("command", "arguments")}
+    return as_text(mark)
+
+
+def _question(question: dict[str, Any]) -> dict[str, Any]:
+    options = [
+        {name: as_text(as_object(option).get(name)) for name in ("label", "description")}
+        for option in as_list(question.get("options"))
+    ]
+    return {"question": as_text(question.get("question")), "options": options}
