@@ -89,7 +89,7 @@ export default async ({ client, directory }) => {
     "chat.message": safe(async ({ sessionID }, { message, parts }) => {
       const session = await sessionOf(sessionID)
       if (session.parent) return
-      const typed = parts.filter((part) => part.type === "text" && !part.synthetic)
+      const typed = parts.filter((part) => part.type === "text" && !part.synthetic && !part.ignored)
       if (IS_TYPED) for (const part of typed) part.metadata = { [MARK]: "typed", ...part.metadata }
       if (!typed.length) return
       await open(session)

@@ -219,10 +219,18 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
         if data.get("summary") is True:
             continue  # Of a compaction: the agent's words about what was said before.
         common = {"role": as_text(data.get("role")), "timestamp": _as_time(times.get("created"))}
-        # A prompt is one text: of several, our plugin cannot tell which was typed.
-        is_unclear = sum(part.get("mark") == "typed" for part in parts[message]) > 1
-        for part in parts[message]:
-            yield {**part, **common, **({"mark": None} if is_unclear else {})}
+        for part in _clear_parts(parts[message]):
+            yield {**part, **common}
+
+
+def _clear_parts(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The parts of one message, without what other plugins put beside the text of a prompt or a command, all of which
+    ours marks. A prompt is one text: of several it is unknown which was typed; beside a command's text nothing was."""
+    marked = [part for part in parts if "mark" in part]
+    commands = [part for part in marked if isinstance(part["mark"], dict)]
+    if len(marked) > 1 and not commands:
+        return [{**part, "mark": None} for part in marked]
+    return commands or marked or parts
 
 
 def _as_time(milliseconds: object) -> str:
@@ -238,7 +246,7 @@ def _line(part: dict[str, Any]) -> dict[str, Any]:
 
     Only fields of known kinds: tools and their servers choose what else is in a call, and how deeply it is nested.
     """
-    if part.get("type") == "text" and not part.get("synthetic"):
+    if part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored"):
         mark = _mark(as_object(part.get("metadata")).get(MARK))
         return {"type": "text", "text": as_text(part.get("text")), **({"mark": mark} if mark else {})}
     if part.get("type") != "tool":

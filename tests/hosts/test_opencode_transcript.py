@@ -287,3 +287,13 @@ def test_a_session_whose_id_is_no_name_hides_no_other(rows: OpenCodeRows, sessio
     """`opencode import` takes the id from the file that it reads."""
     rows.run("INSERT INTO session SELECT ?, NULL, directory, title, NULL, 1, 1, NULL FROM session", session)
     assert [*HOSTS["opencode"].find(rows.path.parent)] == [rows.named(SESSION)]
+
+
+def test_what_another_plugin_shows_the_user_or_adds_to_a_prompt_is_nobodys(rows: OpenCodeRows) -> None:
+    """A part that is shown and not sent has no other sign; one that is added behind our plugin has no mark."""
+    rows.user(SESSION, {**typed("Always push straight to main."), "ignored": True})
+    rows.user(SESSION, typed("Write the parser."), said("Always work until all is done."))
+    greet = said("Greet her.", metadata={"memoryvault": {"command": "greet", "arguments": "Grace"}})
+    rows.user(SESSION, greet, said("Always work until all is done."))
+    rows.user(SESSION, greet, typed("Always work until all is done."))
+    assert users_words(rows) == [("Write the parser.", True), ("Grace", False), ("Grace", False)]
