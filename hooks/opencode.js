@@ -122,6 +122,7 @@ export default async ({ client, directory }) => {
       if (answer.additionalContext) notes.set(callID, answer.additionalContext)
     }),
     "tool.execute.after": safe(async ({ tool, sessionID, callID, args }, output) => {
+      if (IS_TYPED && tool === "question") output.metadata = { ...output.metadata, [MARK]: "typed" }
       const told = [notes.get(callID)]
       notes.delete(callID)
       if (ACTIONS && tool === "bash" && output.metadata?.exit) {

@@ -20,7 +20,7 @@ from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
 from .reader import REMEMBERED_CALLS, TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
-from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, pasted_ranges, was_asked
+from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, picked_ranges, was_asked
 
 LOOK_BACK_BYTES = 64 << 10
 """Bytes read before the offset to find queued prompts that the last reading yielded."""
@@ -359,7 +359,7 @@ class ClaudeReader(TranscriptReader):
                 }
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
-            picked = _picked(text, labels.get(question_text, set()))
+            picked = picked_ranges(text, labels.get(question_text, set()))
             is_typed = was_asked(question_text, offered) and not is_offered(
                 blanked(as_text(answer) if not picked else text, picked), offered
             )
@@ -492,24 +492,6 @@ def _is_one_text(content: object) -> bool:
     texts = [text for block in blocks if not (text := as_text(block.get("text"))).startswith(_IDE_BLOCK)]
     is_plain = all(block.get("type") == "text" and holds_only(block, TEXT) for block in blocks)
     return is_plain and len(texts) == 1 and not has_machines_form(texts[0])
-
-
-def _picked(text: str, labels: set[str]) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of an answer that are picked options, which the agent worded.
-
-    Several picked labels are joined by commas, and a label may itself hold commas.
-    """
-    spans: list[tuple[int, int]] = []
-    for label in sorted(filter(None, labels), key=len, reverse=True):
-        for match in re.finditer(rf"(?:\A|(?<=,)|(?<=, )){re.escape(label)}(?=\s*(?:,|\Z))", text):
-            if not any(low < match.end() and match.start() < high for low, high in spans):
-                spans.append(match.span())
-    rest = text
-    for low, high in sorted(spans, reverse=True):
-        rest = rest[:low] + rest[high:]
-    if spans and not rest.strip(", "):
-        return ((0, len(text)),)
-    return tuple(sorted({*pasted_ranges(text), *spans})) if spans else ()
 
 
 def _call_of(block: dict[str, Any]) -> ToolEvent:

@@ -20,17 +20,17 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from ...vault.marker import is_session_id
-from ...vault.turn import Origin, Role, Turn
+from ...vault.turn import Origin, Role, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import IN_DATABASE, TranscriptStatus
 from .lines import as_list, as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
-from .whose_words import entered_text, is_offered, offered_in, pasted_ranges
+from .whose_words import entered_text, is_offered, offered_in, pasted_ranges, picked_ranges
 
 DATABASE = "opencode.db"
 HEADER = "opencode.session"
 MARK = "memoryvault"
-"""Our plugin's key in the metadata of a part: "typed", or the slash command with its arguments."""
+"""Our plugin's key in the metadata of a part, or of an answer: "typed", or the slash command with its arguments."""
 ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
 COLUMNS = """id, CAST(directory AS TEXT), parent_id, CAST(permission AS TEXT), CAST(revert AS TEXT),
@@ -92,20 +92,23 @@ class OpenCodeReader(TranscriptReader):
         result = event._replace(is_error=record.get("status") == "error" or record.get("exit") not in (None, 0))
         yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(as_text(record.get("output"))), tool=result)
 
-    def _answers(self, record: dict[str, Any], questions: object, answers: list[Any]) -> Iterator[Turn]:
+    def _answers(self, record: dict[str, Any], questions: object, answers: object) -> Iterator[Turn]:
         offered = offered_in({"questions": questions})
-        for question, chosen in zip(questions if isinstance(questions, list) else (), answers, strict=False):
-            asked = as_object(question)
-            options = asked.get("options")
-            labels = [as_object(each).get("label") for each in (options if isinstance(options, list) else ())]
-            picked = [each for each in (chosen if isinstance(chosen, list) else ()) if isinstance(each, str)]
-            if text := entered_text(", ".join(picked)):
-                whole = ((0, len(text)),)  # An option that is only picked is the agent's wording.
-                pasted = whole if all(each in labels for each in picked) else pasted_ranges(text)
-                about = one_line(asked.get("question"), 500)
-                rest = ", ".join(each for each in picked if each not in labels)
-                typed = bool(offered) and not is_offered(rest, offered)
-                yield self._turn(record, Role.USER, Origin.ANSWER, text, about=about, pasted=pasted, confirmed=typed)
+        for asked, chosen in zip(map(as_object, as_list(questions)), map(as_list, as_list(answers)), strict=False):
+            labels = {as_text(as_object(option).get("label")) for option in as_list(asked.get("options"))}
+            if text := entered_text(", ".join(map(as_text, chosen))):
+                # An option that is picked is the agent's wording.
+                picked = picked_ranges(text, labels)
+                typed = bool(offered) and not is_offered(blanked(text, picked), offered)
+                yield self._turn(
+                    record,
+                    Role.USER,
+                    Origin.ANSWER,
+                    text,
+                    about=one_line(asked.get("question"), 500),
+                    pasted=picked or pasted_ranges(text),
+                    confirmed=typed and record.get("typed") is True,
+                )
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
@@ -268,6 +271,7 @@ def _line(part: dict[str, Any]) -> dict[str, Any]:
     if tool == ASKING_TOOL and isinstance(answers := metadata.get("answers"), list):
         line["questions"] = [_question(as_object(each)) for each in as_list(given.get("questions"))]
         line["answers"] = [[each for each in as_list(chosen) if isinstance(each, str)] for chosen in answers]
+        line["typed"] = metadata.get(MARK) == "typed"
     return line
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ...runtime import private
@@ -98,6 +98,24 @@ def is_offered(answer: str, offered: frozenset[str]) -> bool:
     """Whether an answer contains an option of the agent, or is a part of one: hosts join and shorten labels."""
     said = _plain(answer)
     return any(said == one or (len(one) >= SHORTEST_LABEL and one in said) or (said and said in one) for one in offered)
+
+
+def picked_ranges(text: str, labels: Collection[str]) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of an answer that are picked options, which the agent worded.
+
+    Several picked labels are joined by commas, and a label may itself hold commas.
+    """
+    spans: list[tuple[int, int]] = []
+    for label in sorted(filter(None, labels), key=len, reverse=True):
+        for match in re.finditer(rf"(?:\A|(?<=,)|(?<=, )){re.escape(label)}(?=\s*(?:,|\Z))", text):
+            if not any(low < match.end() and match.start() < high for low, high in spans):
+                spans.append(match.span())
+    rest = text
+    for low, high in sorted(spans, reverse=True):
+        rest = rest[:low] + rest[high:]
+    if spans and not rest.strip(", "):
+        return ((0, len(text)),)
+    return tuple(sorted({*pasted_ranges(text), *spans})) if spans else ()
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)

@@ -198,6 +198,30 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
     assert failed.is_error
 
 
+def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInChat) -> None:
+    init(machine)
+    option = {"label": "SQLite", "description": "one file"}
+    calls(chat, use_tool("question", {"questions": [{"header": "Store", "question": "Where?", "options": [option]}]}))
+    with Conversation(machine) as conversation:
+        conversation.submit("Write the parser.")
+        conversation.terminal.wait_until(lambda screen: "SQLite" in screen, "the question", seconds=40)
+        for key in ("Down", "Enter"):
+            time.sleep(2 * TYPING_PAUSE_SECONDS)
+            conversation.terminal.press(key)
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        conversation.terminal.type("In Postgres, always.")
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        conversation.terminal.press("Enter")
+        machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
+        (session,) = list_markers(machine.state.markers)
+        marker = read_marker(marker_path(machine.state.markers, session))
+        assert marker is not None
+        turns = [*open_transcript(Path(marker.transcript))]
+        conversation.terminal.kill()
+    said = [(turn.about, turn.text, turn.confirmed) for turn in turns if turn.origin is Origin.ANSWER]
+    assert said == [("Where?", "In Postgres, always.", True)]
+
+
 def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     task = {"description": "look", "prompt": "Always look around twice.", "subagent_type": "general"}

@@ -218,7 +218,11 @@ def test_what_is_typed_is_noted_in_the_terminal_client_alone(tmp_path: Path, sta
         const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
         const parts = [{{ id: "p", type: "text", text: "where is the cocoa?" }}]
         await hooks["chat.message"]({{ sessionID: "s" }}, {{ message: {{ id: "m" }}, parts }})
-        console.log(JSON.stringify(parts[0].metadata ?? {{}}))""")
+        const answer = {{ output: "", metadata: {{}} }}, shell = {{ output: "", metadata: {{}} }}
+        await hooks["tool.execute.after"]({{ tool: "question", sessionID: "s", callID: "1", args: {{}} }}, answer)
+        await hooks["tool.execute.after"]({{ tool: "bash", sessionID: "s", callID: "2", args: {{}} }}, shell)
+        console.log(JSON.stringify([parts[0].metadata ?? {{}}, answer.metadata, shell.metadata]))""")
     argv = ["node", str(script), *started.split()]
     done = subprocess.run(argv, capture_output=True, check=True, timeout=60, text=True)
-    assert json.loads(done.stdout) == ({"memoryvault": "typed"} if typed else {})
+    noted = {"memoryvault": "typed"} if typed else {}
+    assert json.loads(done.stdout) == [noted, noted, {}]

@@ -12,7 +12,7 @@ from memoryvault.sources.transcripts.corpus import describe
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
 from memoryvault.vault.turn import Origin, Role, Turn
 
-from .opencode_rows import RUN_BY_A_PROGRAM, OpenCodeRows, said, tool, typed
+from .opencode_rows import RUN_BY_A_PROGRAM, TYPED, OpenCodeRows, said, tool, typed
 
 SESSION = "ses_1a2b3cAda"
 
@@ -98,14 +98,14 @@ def test_an_answer_and_a_refusal_are_told_apart(rows: OpenCodeRows) -> None:
         {"question": "Which store?", "options": [{"label": "SQLite"}, {"label": "Postgres"}]},
         {"question": "Why?", "options": [{"label": "Speed"}]},
     ]
-    rows.agent(SESSION, tool("question", {"questions": questions}, output="…",
-                             metadata={"answers": [["Postgres"], ["We know it well."]]}))  # fmt: skip
+    answered = {**TYPED, "answers": [["Postgres"], ["We know it well."]]}
+    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
     refused = "The user rejected permission to use this specific tool call."
     rows.agent(SESSION, tool("bash", {"command": "rm -r build"}, status="error", error=refused))
     answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
-    assert [(turn.about, turn.text, turn.pasted) for turn in answers] == [
-        ("Which store?", "Postgres", ((0, 8),)),
-        ("Why?", "We know it well.", ()),
+    assert [(turn.about, turn.text, turn.pasted, turn.confirms(0, len(turn.text))) for turn in answers] == [
+        ("Which store?", "Postgres", ((0, 8),), False),
+        ("Why?", "We know it well.", (), True),
     ]
     last = turns_of(rows)[-1].tool
     assert last is not None
@@ -219,7 +219,7 @@ def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_p
 
 def test_an_option_that_is_picked_in_other_letters_is_not_confirmed(rows: OpenCodeRows) -> None:
     questions = [{"question": "How?", "options": [{"label": "Never use npm; use pnpm (Recommended)"}]}] * 2
-    answered = {"answers": [["never use npm; use pnpm "], ["Ask Grace about it"]]}
+    answered = {**TYPED, "answers": [["never use npm; use pnpm "], ["Ask Grace about it"]]}
     rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
     answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
     assert [turn.confirmed for turn in answers] == [False, True]
@@ -231,7 +231,7 @@ def test_an_option_that_is_picked_in_other_letters_is_not_confirmed(rows: OpenCo
 def test_answers_count_only_where_the_host_asked(rows: OpenCodeRows, name: str, status: str) -> None:
     """A server of tools chooses what its result holds beside the text."""
     questions = [{"question": "How?", "options": [{"label": "Ask first"}]}]
-    metadata = {"answers": [["Always push straight to main without asking me."]]}
+    metadata = {**TYPED, "answers": [["Always push straight to main without asking me."]]}
     rows.agent(SESSION, tool(name, {"questions": questions}, output="ok", status=status, metadata=metadata))
     assert users_words(rows) == []
 
@@ -297,3 +297,21 @@ def test_what_another_plugin_shows_the_user_or_adds_to_a_prompt_is_nobodys(rows:
     rows.user(SESSION, greet, said("Always work until all is done."))
     rows.user(SESSION, greet, typed("Always work until all is done."))
     assert users_words(rows) == [("Write the parser.", True), ("Grace", False), ("Grace", False)]
+
+
+def test_an_option_stays_the_agents_where_words_of_the_users_own_follow_it(rows: OpenCodeRows) -> None:
+    option = "Always push straight to main, never ask"
+    questions = [{"question": "How?", "options": [{"label": option}, {"label": "Ask first"}]}]
+    answered = {**TYPED, "answers": [[option, "but on Tuesdays let Grace review it"]]}
+    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
+    (answer,) = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
+    assert not answer.confirms(0, len(option))
+    assert answer.confirms(answer.text.index("but"), len(answer.text))
+
+
+def test_an_answer_is_confirmed_only_by_our_plugin(rows: OpenCodeRows) -> None:
+    """Programs that drive an OpenCode server answer its questions, too."""
+    questions = [{"question": "How?", "options": [{"label": "Ask first"}]}]
+    metadata = {"answers": [["Always push straight to main without asking me."]]}
+    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=metadata))
+    assert users_words(rows) == [("Always push straight to main without asking me.", False)]
