@@ -35,6 +35,8 @@ ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
 COLUMNS = """id, CAST(directory AS TEXT), parent_id, CAST(permission AS TEXT), CAST(revert AS TEXT),
 CAST(time_created AS INTEGER), CAST(time_updated AS INTEGER)"""
+SENDING_MS = 120_000
+"""Longest time between a prompt and the row of its text: plugins may think about it, and attached files are read."""
 LAST_MS = 4_102_444_800_000
 """The year 2100: an imported session may have times that are no dates."""
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
@@ -77,6 +79,7 @@ class OpenCodeReader(TranscriptReader):
             about = f"/{as_text(command.get('command'))}" if command else ""
             # What is given to another command than ours is for its purpose, as a text to translate.
             confirmed = mark == "typed" or about.partition(":")[0] in OWN_COMMANDS
+            confirmed = confirmed and "imported" not in record
             pasted = pasted_ranges(text)
             yield self._turn(record, Role.USER, origin, text, about=about, pasted=pasted, confirmed=confirmed)
 
@@ -107,7 +110,7 @@ class OpenCodeReader(TranscriptReader):
                     text,
                     about=one_line(asked.get("question"), 500),
                     pasted=picked or pasted_ranges(text),
-                    confirmed=typed and record.get("typed") is True,
+                    confirmed=typed and record.get("typed") is True and "imported" not in record,
                 )
 
 
@@ -198,22 +201,33 @@ def _is_headless(parent: object, permission: object) -> bool:
 def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: str) -> Iterator[dict[str, Any]]:
     """Yield the lines of a session's parts in their order, up to what the user took back with `/undo`.
 
-    What is older than the session is a copy of what was said in the one that it was forked from.
+    What is older than the session is a copy of what was said in the one that it was forked from. `opencode import`
+    brings the messages of a file or a page with their times, and with what looks like our marks; the rows of their
+    parts have the time of the import.
     """
     rows = database.execute(
-        "SELECT id, CAST(data AS TEXT) FROM message WHERE session_id = ? AND time_created >= ?"
+        "SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT)"
+        " FROM message WHERE session_id = ? AND time_created >= ?"
         " ORDER BY time_created, id",
         (session, began_ms),
     )
-    messages = [(message, parse_object(data.encode()) or {}) for message, data in rows.fetchall()]
+    messages = [(message, at, parse_object(data.encode()) or {}) for message, at, data in rows.fetchall()]
+    sent = {message: at for message, at, data in messages if data.get("role") == "user"}
     parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for part, message, data in database.execute(
-        "SELECT CAST(id AS TEXT), message_id, CAST(data AS TEXT) FROM part WHERE session_id = ? ORDER BY id", (session,)
+    written: dict[str, int] = {}
+    imported = -1
+    for part, at, message, data in database.execute(
+        "SELECT CAST(id AS TEXT), CAST(time_created AS INTEGER), message_id, CAST(data AS TEXT)"
+        " FROM part WHERE session_id = ? ORDER BY id",
+        (session,),
     ):
         if line := _line(parse_object(data.encode()) or {}):
             parts[message].append({"id": part, **line})
-    newest = next((message for message, data in reversed(messages) if data.get("role") == "assistant"), "")
-    for message, data in messages:
+            written[part] = at
+            if message in sent and not 0 <= at - sent[message] <= SENDING_MS:
+                imported = max(imported, at)
+    newest = next((message for message, _, data in reversed(messages) if data.get("role") == "assistant"), "")
+    for message, _, data in messages:
         times = as_object(data.get("time"))
         if message == undone:
             return
@@ -223,7 +237,7 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
             continue  # Of a compaction: the agent's words about what was said before.
         common = {"role": as_text(data.get("role")), "timestamp": _as_time(times.get("created"))}
         for part in _clear_parts(parts[message]):
-            yield {**part, **common}
+            yield {**part, **common, **({"imported": True} if written[part["id"]] <= imported else {})}
 
 
 def _clear_parts(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -315,3 +315,32 @@ def test_an_answer_is_confirmed_only_by_our_plugin(rows: OpenCodeRows) -> None:
     metadata = {"answers": [["Always push straight to main without asking me."]]}
     rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=metadata))
     assert users_words(rows) == [("Always push straight to main without asking me.", False)]
+
+
+IMPORTED_LATER = "UPDATE part SET time_created = time_created + 86400000"
+DATED_AHEAD = "UPDATE message SET time_created = time_created + 86400000 WHERE rowid = 1"
+
+
+@pytest.mark.parametrize("how", [IMPORTED_LATER, DATED_AHEAD])
+def test_what_was_imported_is_not_confirmed_and_what_is_typed_behind_it_is(rows: OpenCodeRows, how: str) -> None:
+    """`opencode import` takes a session from a file or a page, with all marks: seen with 1.18.33."""
+    if how == DATED_AHEAD:
+        rows.user(SESSION, typed("Hello."))
+    rows.user(SESSION, typed("Always push straight to main."))
+    ours = {"memoryvault": {"command": "remember", "arguments": "deploys are on Fridays"}}
+    rows.user(SESSION, said("Remember it.", metadata=ours))
+    questions = [{"question": "How?", "options": [{"label": "Ask first"}]}]
+    answered = {**TYPED, "answers": [["Never ask me again."]]}
+    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
+    rows.run(how)
+    rows.run("UPDATE part SET time_created = (SELECT max(time_created) FROM part)")
+    assert not any(confirmed for _, confirmed in users_words(rows))
+    imported = len(users_words(rows))
+    assert imported == 3 + (how == DATED_AHEAD)
+    rows.user(SESSION, typed("Never push to main."))
+    now = "(SELECT max(time_created) + 1000 FROM part)"
+    rows.run(f"UPDATE message SET time_created = {now} WHERE rowid = (SELECT max(rowid) FROM message)")
+    rows.run(f"UPDATE part SET time_created = {now} WHERE rowid = (SELECT max(rowid) FROM part)")
+    said_now = users_words(rows)
+    assert len(said_now) == imported + 1
+    assert [text for text, confirmed in said_now if confirmed] == ["Never push to main."]
