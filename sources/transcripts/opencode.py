@@ -23,14 +23,15 @@ from ...vault.marker import is_session_id
 from ...vault.turn import Origin, Role, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import IN_DATABASE, TranscriptStatus
-from .lines import as_list, as_object, as_text, clean, one_line, parse_object, shorten
+from .lines import as_list, as_object, as_text, clean, holds_only, one_line, parse_object, shorten
 from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
-from .whose_words import entered_text, is_offered, offered_in, pasted_ranges, picked_ranges
+from .whose_words import entered_text, has_machines_form, is_offered, offered_in, pasted_ranges, picked_ranges
 
 DATABASE = "opencode.db"
 HEADER = "opencode.session"
 MARK = "memoryvault"
 """Our plugin's key in the metadata of a part, or of an answer: "typed", or the slash command with its arguments."""
+TYPED_PART = frozenset({"type", "text", "metadata"})
 ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
 COLUMNS = """id, CAST(directory AS TEXT), parent_id, CAST(permission AS TEXT), CAST(revert AS TEXT),
@@ -73,13 +74,13 @@ class OpenCodeReader(TranscriptReader):
         words; our plugin does."""
         mark = record.get("mark")
         command = as_object(mark)
-        text = entered_text(as_text(command.get("arguments") if command else record.get("text")))
-        if text:
+        entered = as_text(command.get("arguments") if command else record.get("text"))
+        if text := entered_text(entered):
             origin = Origin.COMMAND_ARGS if command else Origin.PROMPT
             about = f"/{as_text(command.get('command'))}" if command else ""
             # What is given to another command than ours is for its purpose, as a text to translate.
             confirmed = mark == "typed" or about.partition(":")[0] in OWN_COMMANDS
-            confirmed = confirmed and "imported" not in record
+            confirmed = confirmed and "imported" not in record and not has_machines_form(entered)
             pasted = pasted_ranges(text)
             yield self._turn(record, Role.USER, origin, text, about=about, pasted=pasted, confirmed=confirmed)
 
@@ -264,7 +265,10 @@ def _line(part: dict[str, Any]) -> dict[str, Any]:
     Only fields of known kinds: tools and their servers choose what else is in a call, and how deeply it is nested.
     """
     if part.get("type") == "text" and not part.get("synthetic") and not part.get("ignored"):
-        mark = _mark(as_object(part.get("metadata")).get(MARK))
+        noted = as_object(part.get("metadata"))
+        mark = _mark(noted.get(MARK))
+        if mark == "typed" and not (holds_only(part, TYPED_PART) and holds_only(noted, {MARK})):
+            mark = "changed"
         return {"type": "text", "text": as_text(part.get("text")), **({"mark": mark} if mark else {})}
     if part.get("type") != "tool":
         return {}
@@ -272,7 +276,7 @@ def _line(part: dict[str, Any]) -> dict[str, Any]:
     given, metadata = as_object(state.get("input")), as_object(state.get("metadata"))
     output = as_text(state.get("output")) or as_text(state.get("error"))
     exit_code = metadata.get("exit")
-    line = {
+    line: dict[str, Any] = {
         "type": "tool",
         "tool": tool,
         "call": as_text(part.get("callID")),
