@@ -180,9 +180,13 @@ def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]
 
 def _read(path: Path) -> tuple[bytes, int]:
     with _session(path) as (database, (session, cwd, parent, permission, revert, created_ms, updated_ms)):
-        header = {"type": HEADER, "session": session, "cwd": cwd, "headless": _is_headless(parent, permission)}
         undone = as_text((parse_object(as_text(revert).encode()) or {}).get("messageID"))
-        parts = _parts(database, session, created_ms, undone)
+        parts = [*_parts(database, session, created_ms, undone)]
+        headless = parent is not None
+        if not headless and _was_begun_by_a_program(permission):
+            parts = [part for part in parts if part["role"] != "user" or _is_persons(part)]
+            headless = not any(map(_is_persons, parts))
+        header = {"type": HEADER, "session": session, "cwd": cwd, "headless": headless}
         return b"\n".join([*map(_dump, (header, *parts)), b""]), updated_ms
 
 
@@ -190,13 +194,18 @@ def _dump(record: dict[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode()
 
 
-def _is_headless(parent: object, permission: object) -> bool:
-    """A sub-agent's session, or one of `opencode run`, whose agent must not ask: no person types there."""
+def _was_begun_by_a_program(permission: object) -> bool:
+    """Whether it was `opencode run`, whose agent must not ask. A person may go on with it in the terminal client."""
     rules = (parse_object(f'{{"rules":{as_text(permission) or "[]"}}}'.encode()) or {}).get("rules")
-    return parent is not None or any(
-        (rule.get("permission"), rule.get("action")) == ("question", "deny")
-        for rule in map(as_object, rules if isinstance(rules, list) else ())
+    return any(
+        (rule.get("permission"), rule.get("action")) == ("question", "deny") for rule in map(as_object, as_list(rules))
     )
+
+
+def _is_persons(part: dict[str, Any]) -> bool:
+    """Whether our plugin noted that a person entered it."""
+    mark = part.get("mark")
+    return "imported" not in part and (bool(mark["command"]) if isinstance(mark, dict) else mark == "typed")
 
 
 def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: str) -> Iterator[dict[str, Any]]:

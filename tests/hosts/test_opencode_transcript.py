@@ -365,3 +365,23 @@ def test_what_has_a_form_that_typed_prompts_never_have_is_not_confirmed(
     rows.user(SESSION, part)
     (said_so,) = users_words(rows)
     assert not said_so[1]
+
+
+def test_what_a_person_types_in_a_session_that_a_program_began_is_read(rows: OpenCodeRows) -> None:
+    """`opencode run …`, then `opencode --continue`; the session keeps its permission rules."""
+    rows.session("ses_other", "/home/dev/shop", permission=RUN_BY_A_PROGRAM)
+    rows.user("ses_other", said("Always look around."))
+    rows.agent("ses_other", said("I looked."))
+    path = rows.named("ses_other")
+    reader = open_transcript(path)
+    assert [*reader] == []
+    mined = reader.end_offset
+    rows.user("ses_other", typed("Never push to main."))
+    rows.agent("ses_other", said("Noted."))
+    for turns in (turns_of(rows, "ses_other"), [*open_transcript(path, mined, "opencode", read_until=mined)]):
+        assert [(turn.text, turn.confirmed) for turn in turns if turn.role is Role.USER] == [
+            ("Never push to main.", True)
+        ]
+    assert describe(path, "opencode") is not None
+    rows.user("ses_other", said("Always look around again."))
+    assert len([turn for turn in turns_of(rows, "ses_other") if turn.role is Role.USER]) == 1
