@@ -2,13 +2,15 @@
 // It runs MemoryVault's hook at what happens here, JSON on its standard input. Whatever goes wrong is left out in
 // silence: OpenCode loses the prompt, or ends the turn, where a plugin throws.
 import { spawn } from "node:child_process"
+import { isatty } from "node:tty"
 
 const LAUNCHER = "@LAUNCHER@"
 const ACTIONS = false // `memory guard --on`: each call of these tools then starts a process.
 const TOOLS = new Set(["bash", "edit", "write", "apply_patch"])
 const MARK = "memoryvault"
-// In the terminal client, also when it goes on with a session; not with `opencode run …`, `serve` and the like.
-const IS_TYPED = /^( (-c|--continue|(-s|--session|-m|--model|--agent)[ =]\S+))*$/.test(
+// In the terminal client, also when it goes on with a session; not with `opencode run …`, `serve` and the like, nor with
+// `… | opencode`, whose first prompt is what the pipe holds.
+const IS_TYPED = isatty(0) && /^( (-c|--continue|(-s|--session|-m|--model|--agent)[ =]\S+))*$/.test(
   process.argv.slice(2).map((word) => ` ${word}`).join(""),
 )
 const OF_ITS_OWN = /^You are a (title generator|context summarization agent)/ // Requests in which nobody works.
@@ -56,7 +58,9 @@ export default async ({ client, directory }) => {
   const loaded = Date.now()
   const sessions = new Map()
   const asked = new Set()
-  const notes = new Map() // What the hook said of a tool call, by the call's id, until it can be told.
+  // What the hook said before a tool call, until it can be told. Some models give all their calls the same id.
+  const notes = new Map()
+  const cures = new Map() // What is told behind an error, by the part's id.
 
   const sessionOf = (id) => {
     if (!sessions.has(id)) sessions.set(id, describe(id))
@@ -73,6 +77,11 @@ export default async ({ client, directory }) => {
   const hook = (event, session, fields = {}) => {
     const agent = session.parent ? { agent_id: session.id } : {}
     return runHook(event, { session_id: session.parent ?? session.id, cwd: directory, ...agent, ...fields })
+  }
+  const take = (call) => {
+    const note = notes.get(call)
+    notes.delete(call)
+    return note
   }
   const open = (session) => (session.opening ??= hook("SessionStart", session, { source: session.source }))
   const failed = async (session, tool, input, error) =>
@@ -119,12 +128,11 @@ export default async ({ client, directory }) => {
         asked.add(sessionID + reason)
         throw new Refusal(`${reason} Ask the user first; if they agree, run it again.`)
       }
-      if (answer.additionalContext) notes.set(callID, answer.additionalContext)
+      if (answer.additionalContext) notes.set(sessionID + callID, answer.additionalContext)
     }),
     "tool.execute.after": safe(async ({ tool, sessionID, callID, args }, output) => {
       if (IS_TYPED && tool === "question") output.metadata = { ...output.metadata, [MARK]: "typed" }
-      const told = [notes.get(callID)]
-      notes.delete(callID)
+      const told = [take(sessionID + callID)]
       if (ACTIONS && tool === "bash" && output.metadata?.exit) {
         told.push(await failed(await sessionOf(sessionID), tool, args, output.output))
       }
@@ -133,7 +141,7 @@ export default async ({ client, directory }) => {
     "experimental.chat.messages.transform": safe(async (_, { messages }) => {
       for (const part of messages.flatMap((message) => message.parts)) {
         if (part.type !== "tool" || part.state.status !== "error") continue
-        const text = await notes.get(part.callID)
+        const text = await cures.get(part.id)
         if (text && !part.state.error.endsWith(text)) part.state.error += `\n\n${text}`
       }
     }),
@@ -149,12 +157,13 @@ export default async ({ client, directory }) => {
       } else if (type === "session.compacted") {
         Object.assign(await sessionOf(properties.sessionID), { opening: undefined, source: "compact" })
       } else if (ACTIONS && type === "message.part.updated" && part.type === "tool" && part.state.status === "error") {
+        if (cures.has(part.id)) return
         // Set at once: the next request waits for what is not there yet.
-        const before = notes.get(part.callID)
+        const before = take(part.sessionID + part.callID) ?? ""
         const { input, error } = part.state
-        if (before instanceof Promise || error.startsWith("The user")) return
-        notes.set(part.callID, sessionOf(part.sessionID).then((session) => failed(session, part.tool, input, error))
-          .then((text) => [before, text].filter(Boolean).join("\n"), () => before ?? ""))
+        cures.set(part.id, error.startsWith("The user") ? before : sessionOf(part.sessionID)
+          .then((session) => failed(session, part.tool, input, error))
+          .then((text) => [before, text].filter(Boolean).join("\n"), () => before))
       }
     }),
     dispose: safe(async () => {

@@ -199,19 +199,23 @@ def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Pa
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
 @pytest.mark.parametrize(
-    ("started", "typed"),
+    ("started", "at_terminal", "typed"),
     [
-        ("", True),
-        ("--continue", True),
-        ("-s ses_1 --model=a/b", True),
-        ("run", False),
-        ("run --continue", False),
-        ("-m a/b run", False),
-        ("serve", False),
-        ("--prompt written-by-a-script", False),
+        ("", True, True),
+        ("--continue", True, True),
+        ("-s ses_1 --model=a/b", True, True),
+        ("", False, False),  # `cat plan.md | opencode`: the first prompt is what comes in.
+        ("--continue", False, False),
+        ("run", True, False),
+        ("run --continue", True, False),
+        ("-m a/b run", True, False),
+        ("serve", True, False),
+        ("--prompt written-by-a-script", True, False),
     ],
 )
-def test_what_is_typed_is_noted_in_the_terminal_client_alone(tmp_path: Path, started: str, typed: bool) -> None:
+def test_what_is_typed_is_noted_in_the_terminal_client_alone(
+    tmp_path: Path, started: str, at_terminal: bool, typed: bool
+) -> None:
     (tmp_path / "plugin.mjs").write_bytes(plugin_text("/nowhere", actions=False))
     script = tmp_path / "opencode.mjs"
     script.write_text(f"""import plugin from "{tmp_path}/plugin.mjs"
@@ -223,6 +227,32 @@ def test_what_is_typed_is_noted_in_the_terminal_client_alone(tmp_path: Path, sta
         await hooks["tool.execute.after"]({{ tool: "bash", sessionID: "s", callID: "2", args: {{}} }}, shell)
         console.log(JSON.stringify([parts[0].metadata ?? {{}}, answer.metadata, shell.metadata]))""")
     argv = ["node", str(script), *started.split()]
-    done = subprocess.run(argv, capture_output=True, check=True, timeout=60, text=True)
+    keyboard, terminal = os.openpty()
+    stdin = terminal if at_terminal else subprocess.DEVNULL
+    done = subprocess.run(argv, stdin=stdin, capture_output=True, check=True, timeout=60, text=True)
+    os.close(keyboard)
+    os.close(terminal)
     noted = {"memoryvault": "typed"} if typed else {}
     assert json.loads(done.stdout) == [noted, noted, {}]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
+def test_each_failure_brings_its_own_cure_where_a_model_gives_its_calls_the_same_id(tmp_path: Path) -> None:
+    launcher = tmp_path / "hook"
+    launcher.write_text("""#!/bin/sh
+        case "$(cat)" in *first*) cure=one ;; *) cure=two ;; esac
+        echo "{\\"hookSpecificOutput\\":{\\"additionalContext\\":\\"cure $cure\\"}}"
+        """)
+    launcher.chmod(0o700)
+    (tmp_path / "plugin.mjs").write_bytes(plugin_text(str(launcher), actions=True))
+    script = f"""import plugin from "{tmp_path}/plugin.mjs"
+        const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
+        const failed = (id, error) => ({{ id, type: "tool", tool: "read", callID: "call_0", sessionID: "s" + id,
+          state: {{ status: "error", input: {{}}, error }} }})
+        const parts = [failed("p1", "first"), failed("p2", "second"), failed("p3", "The user said no")]
+        for (const part of parts) hooks.event({{ event: {{ type: "message.part.updated", properties: {{ part }} }} }})
+        for (const _ of [1, 2]) await hooks["experimental.chat.messages.transform"]({{}}, {{ messages: [{{ parts }}] }})
+        console.log(JSON.stringify(parts.map((part) => part.state.error)))"""
+    argv = ["node", "--input-type=module", "-e", script]
+    done = subprocess.run(argv, capture_output=True, check=True, timeout=60, text=True)
+    assert json.loads(done.stdout) == ["first\n\ncure one", "second\n\ncure two", "The user said no"]
