@@ -11,6 +11,7 @@ import errno
 import io
 import json
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -34,6 +35,10 @@ MARK = "memoryvault"
 TYPED_PART = frozenset({"type", "text", "metadata"})
 ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
+READ_SECONDS = 60.0
+"""Longest reading: the worker itself asks how long a session is."""
+STEPS = 100_000
+"""SQLite's steps, a few milliseconds, after which the time is looked at."""
 COLUMNS = """id, CAST(directory AS TEXT), parent_id, CAST(permission AS TEXT), CAST(revert AS TEXT),
 CAST(time_created AS INTEGER), CAST(time_updated AS INTEGER)"""
 SENDING_MS = 120_000
@@ -159,6 +164,8 @@ def _open(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "no such database", str(path))
     database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=LOCK_SECONDS, isolation_level=None)
+    give_up_at = time.monotonic() + READ_SECONDS
+    database.set_progress_handler(lambda: time.monotonic() > give_up_at, STEPS)
     database.text_factory = lambda data: data.decode("utf-8", "replace")
     return database
 

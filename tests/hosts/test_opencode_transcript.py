@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.sources.transcripts import opencode
 from memoryvault.sources.transcripts.compressed import is_there, last_written, transcript_status
 from memoryvault.sources.transcripts.corpus import describe
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
@@ -28,6 +29,10 @@ def rows(tmp_path: Path) -> Iterator[OpenCodeRows]:
 
 def turns_of(rows: OpenCodeRows, session: str = SESSION) -> list[Turn]:
     return [*open_transcript(rows.named(session))]
+
+
+def turns_of_path(path: Path) -> list[Turn]:
+    return [*open_transcript(path, host="opencode")]
 
 
 def users_words(rows: OpenCodeRows) -> list[tuple[str, bool]]:
@@ -204,6 +209,18 @@ def test_a_database_that_cannot_be_read_is_there_and_says_why(rows: OpenCodeRows
     assert len(found) == 1
     with pytest.raises(OSError, match="OpenCode's database cannot be read"):
         describe(found[0], "opencode")
+
+
+def test_a_database_that_has_no_end_is_given_up(rows: OpenCodeRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencode, "READ_SECONDS", 0.2, raising=False)
+    rows.user(SESSION, typed("Never deploy on a Friday."))
+    rows.run("ALTER TABLE part RENAME TO parts")
+    rows.run("""CREATE VIEW part AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
+        SELECT parts.* FROM parts, n WHERE x < 0""")
+    for read in (transcript_status, turns_of_path):
+        with pytest.raises(OSError, match="OpenCode's database cannot be read: interrupted"):
+            read(rows.named(SESSION))
+    assert is_there(rows.named(SESSION))
 
 
 def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_path: Path) -> None:
