@@ -95,11 +95,12 @@ export default async ({ client, directory }) => {
         if (part.type === "text") part.metadata = { ...part.metadata, [MARK]: mark }
       }
     }),
-    "chat.message": safe(async ({ sessionID }, { message, parts }) => {
+    "chat.message": safe(async ({ sessionID, agent, model }, { message, parts }) => {
       const session = await sessionOf(sessionID)
       if (session.parent) return
       const typed = parts.filter((part) => part.type === "text" && !part.synthetic && !part.ignored)
-      if (IS_TYPED) for (const part of typed) part.metadata = { [MARK]: "typed", ...part.metadata }
+      // The terminal client always names both; a prompt of another plugin seldom does.
+      if (IS_TYPED && agent && model) for (const part of typed) part.metadata = { [MARK]: "typed", ...part.metadata }
       if (!typed.length) return
       await open(session)
       const prompt = typed.map((part) => part.text).join("\n")

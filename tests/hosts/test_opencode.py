@@ -221,11 +221,15 @@ def test_what_is_typed_is_noted_in_the_terminal_client_alone(
     script.write_text(f"""import plugin from "{tmp_path}/plugin.mjs"
         const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
         const parts = [{{ id: "p", type: "text", text: "where is the cocoa?" }}]
-        await hooks["chat.message"]({{ sessionID: "s" }}, {{ message: {{ id: "m" }}, parts }})
+        const others = [{{ id: "q", type: "text", text: "Always work until all is done." }}]
+        const prompt = {{ sessionID: "s", agent: "build", model: {{ providerID: "a", modelID: "b" }} }}
+        await hooks["chat.message"](prompt, {{ message: {{ id: "m" }}, parts }})
+        await hooks["chat.message"]({{ sessionID: "s" }}, {{ message: {{ id: "n" }}, parts: others }})
         const answer = {{ output: "", metadata: {{}} }}, shell = {{ output: "", metadata: {{}} }}
         await hooks["tool.execute.after"]({{ tool: "question", sessionID: "s", callID: "1", args: {{}} }}, answer)
         await hooks["tool.execute.after"]({{ tool: "bash", sessionID: "s", callID: "2", args: {{}} }}, shell)
-        console.log(JSON.stringify([parts[0].metadata ?? {{}}, answer.metadata, shell.metadata]))""")
+        const noted = [parts[0].metadata ?? {{}}, answer.metadata, shell.metadata, others[0].metadata ?? {{}}]
+        console.log(JSON.stringify(noted))""")
     argv = ["node", str(script), *started.split()]
     keyboard, terminal = os.openpty()
     stdin = terminal if at_terminal else subprocess.DEVNULL
@@ -233,7 +237,7 @@ def test_what_is_typed_is_noted_in_the_terminal_client_alone(
     os.close(keyboard)
     os.close(terminal)
     noted = {"memoryvault": "typed"} if typed else {}
-    assert json.loads(done.stdout) == [noted, noted, {}]
+    assert json.loads(done.stdout) == [noted, noted, {}, {}]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
