@@ -2,7 +2,8 @@
 
 A session is named `<database>#<id>` and read as if it were a file of JSON lines: its header, then a line for each part.
 Offsets are those of this text. It only grows: an answer that is being written, and what follows it, are left out until
-it is complete, and what OpenCode changes later is in no line. The database is opened to be read, and nothing is copied.
+it is complete or broke off, and what OpenCode changes later is in no line. The database is opened to be read, and
+nothing is copied. Its values may have any type.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ READ_SECONDS = 60.0
 """Longest reading: the worker itself asks how long a session is."""
 STEPS = 100_000
 """SQLite's steps, a few milliseconds, after which the time is looked at."""
-COLUMNS = """id, CAST(directory AS TEXT), parent_id, CAST(permission AS TEXT), CAST(revert AS TEXT),
-CAST(time_created AS INTEGER), CAST(time_updated AS INTEGER)"""
+COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
 SENDING_MS = 120_000
 """Longest time between a prompt and the row of its text: plugins may think about it, and attached files are read."""
+WRITING_MS = 12 * 3_600_000
+"""Time after the last change of an unfinished answer until it counts as broken off: a question waits overnight."""
 LAST_MS = 4_102_444_800_000
 """The year 2100: an imported session may have times that are no dates."""
 _NAMES = {"filePath": "file_path", "oldString": "old_string", "newString": "new_string"}
@@ -133,26 +135,23 @@ def transcript_files(root: Path) -> Iterator[Path]:
     except FileNotFoundError:
         return
     except (OSError, sqlite3.Error):
-        rows = [("",)]
+        yield path.with_name(f"{DATABASE}#")
+        return
     for (session,) in rows:
-        if not session or is_session_id(session):
+        if is_session_id(session):
             yield path.with_name(f"{DATABASE}#{session}")
 
 
 def session_written(path: Path) -> float:
     """Return the time of a session's last change in Unix seconds. Raises OSError, FileNotFoundError if it is gone."""
     with _session(path) as (_, row):
-        return _seconds(row[-1])
+        return _milliseconds(row[-1]) / 1000
 
 
 def status_of_session(path: Path) -> TranscriptStatus:
     """Return the size of a session's text in bytes, and the time of its last change. Raises OSError."""
     text, updated_ms = _read(path)
-    return TranscriptStatus(len(text), _seconds(updated_ms))
-
-
-def _seconds(milliseconds: int) -> float:
-    return max(0, min(milliseconds, LAST_MS)) / 1000
+    return TranscriptStatus(len(text), updated_ms / 1000)
 
 
 def open_session(path: Path) -> io.BytesIO:
@@ -187,14 +186,22 @@ def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]
 
 def _read(path: Path) -> tuple[bytes, int]:
     with _session(path) as (database, (session, cwd, parent, permission, revert, created_ms, updated_ms)):
-        undone = as_text((parse_object(as_text(revert).encode()) or {}).get("messageID"))
-        parts = [*_parts(database, session, created_ms, undone)]
+        undone = as_text(_object(revert).get("messageID"))
+        parts = [*_parts(database, session, _milliseconds(created_ms), undone)]
         headless = parent is not None
         if not headless and _was_begun_by_a_program(permission):
             parts = [part for part in parts if part["role"] != "user" or _is_persons(part)]
             headless = not any(map(_is_persons, parts))
-        header = {"type": HEADER, "session": session, "cwd": cwd, "headless": headless}
-        return b"\n".join([*map(_dump, (header, *parts)), b""]), updated_ms
+        header = {"type": HEADER, "session": session, "cwd": as_text(cwd), "headless": headless}
+        return b"\n".join([*map(_dump, (header, *parts)), b""]), _milliseconds(updated_ms)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return parse_object(value.encode() if isinstance(value, str) else b"") or {}
+
+
+def _milliseconds(value: object) -> int:
+    return int(max(0, min(value, LAST_MS))) if isinstance(value, int | float) else 0
 
 
 def _dump(record: dict[str, Any]) -> bytes:
@@ -203,7 +210,7 @@ def _dump(record: dict[str, Any]) -> bytes:
 
 def _was_begun_by_a_program(permission: object) -> bool:
     """Whether it was `opencode run`, whose agent must not ask. A person may go on with it in the terminal client."""
-    rules = (parse_object(f'{{"rules":{as_text(permission) or "[]"}}}'.encode()) or {}).get("rules")
+    rules = _object(f'{{"rules":{as_text(permission) or "[]"}}}').get("rules")
     return any(
         (rule.get("permission"), rule.get("action")) == ("question", "deny") for rule in map(as_object, as_list(rules))
     )
@@ -223,24 +230,23 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
     parts have the time of the import.
     """
     rows = database.execute(
-        "SELECT id, CAST(time_created AS INTEGER), CAST(data AS TEXT)"
-        " FROM message WHERE session_id = ? AND time_created >= ?"
+        "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
         " ORDER BY time_created, id",
         (session, began_ms),
     )
-    messages = [(message, at, parse_object(data.encode()) or {}) for message, at, data in rows.fetchall()]
+    messages = [(message, _milliseconds(at), _object(data)) for message, at, data in rows.fetchall()]
     sent = {message: at for message, at, data in messages if data.get("role") == "user"}
     parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     written: dict[str, int] = {}
+    changed = {message: at for message, at, _ in messages}
     imported = -1
-    for part, at, message, data in database.execute(
-        "SELECT CAST(id AS TEXT), CAST(time_created AS INTEGER), message_id, CAST(data AS TEXT)"
-        " FROM part WHERE session_id = ? ORDER BY id",
-        (session,),
+    for part, created, updated, message, data in database.execute(
+        "SELECT id, time_created, time_updated, message_id, data FROM part WHERE session_id = ? ORDER BY id", (session,)
     ):
-        if line := _line(parse_object(data.encode()) or {}):
+        at = written[part] = _milliseconds(created)
+        changed[message] = max(_milliseconds(updated), changed.get(message, 0))
+        if isinstance(part, str) and (line := _line(_object(data))):
             parts[message].append({"id": part, **line})
-            written[part] = at
             if message in sent and not 0 <= at - sent[message] <= SENDING_MS:
                 imported = max(imported, at)
     newest = next((message for message, _, data in reversed(messages) if data.get("role") == "assistant"), "")
@@ -248,7 +254,8 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
         times = as_object(data.get("time"))
         if message == undone:
             return
-        if message == newest and not times.get("completed") and not data.get("error"):
+        is_ended = message != newest or times.get("completed") or data.get("error")
+        if not is_ended and time.time() * 1000 - changed[message] < WRITING_MS:
             return  # One that broke off is complete as soon as another one is begun.
         if data.get("summary") is True:
             continue  # Of a compaction: the agent's words about what was said before.

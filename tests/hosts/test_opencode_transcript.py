@@ -1,6 +1,7 @@
 """OpenCode's sessions, read out of its database."""
 
 import hashlib
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,13 +15,14 @@ from memoryvault.sources.transcripts.corpus import describe
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
 from memoryvault.vault.turn import Origin, Role, Turn
 
-from .opencode_rows import RUN_BY_A_PROGRAM, TYPED, OpenCodeRows, said, tool, typed
+from .opencode_rows import BEGAN_MS, RUN_BY_A_PROGRAM, TYPED, OpenCodeRows, said, tool, typed
 
 SESSION = "ses_1a2b3cAda"
 
 
 @pytest.fixture
-def rows(tmp_path: Path) -> Iterator[OpenCodeRows]:
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenCodeRows]:
+    monkeypatch.setattr(time, "time", lambda: BEGAN_MS / 1000 + 60)
     made = OpenCodeRows(tmp_path / "opencode")
     made.session(SESSION, "/home/dev/shop")
     yield made
@@ -165,6 +167,23 @@ def test_an_answer_that_broke_off_holds_nothing_up_once_another_was_begun(rows: 
     assert [turn.text for turn in turns_of(rows)] == ["Write the parser.", "I wi", "ls", "Go on, please.", "Done."]
 
 
+def test_what_was_typed_behind_an_answer_that_was_never_ended_is_read_the_next_day(
+    rows: OpenCodeRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenCode was killed, and nobody went on with the session."""
+    path = rows.named(SESSION)
+    rows.user(SESSION, typed("Write the parser."))
+    rows.message(SESSION, {"role": "assistant"}, said("I wi"))
+    rows.user(SESSION, typed("Never push to main."))
+    reader = open_transcript(path)
+    assert [turn.text for turn in reader] == ["Write the parser."]
+    monkeypatch.setattr(time, "time", lambda: BEGAN_MS / 1000 + 86_400)
+    assert transcript_status(path).size > reader.end_offset
+    rest = open_transcript(path, reader.end_offset, "opencode", read_until=reader.end_offset)
+    assert [turn.text for turn in rest] == ["I wi", "Never push to main."]
+    assert not rest.restarted
+
+
 @pytest.mark.parametrize("how", ["sub-agent", "program"])
 def test_a_session_in_which_no_person_types_is_headless(rows: OpenCodeRows, how: str) -> None:
     rows.session("ses_other", "/home/dev/shop", parent=SESSION if how == "sub-agent" else None,
@@ -282,7 +301,10 @@ def test_what_a_tool_is_given_cannot_stop_the_reading_or_pass_for_a_record(rows:
     [
         "UPDATE part SET id = x'00ff', data = x'00ff' WHERE rowid = 1",
         "UPDATE message SET data = x'00ff' WHERE rowid = 1",
+        "UPDATE message SET time_created = x'00ff' WHERE rowid = 1",
+        "UPDATE part SET time_created = x'00ff', time_updated = 'soon' WHERE rowid = 1",
         "UPDATE session SET directory = x'00ff', permission = x'00ff', revert = x'00ff'",
+        "UPDATE session SET time_created = x'00ff'",
         "UPDATE session SET time_updated = x'00ff'",
         "UPDATE session SET time_updated = 'soon'",
         "UPDATE session SET time_updated = 9e99",
@@ -293,15 +315,15 @@ def test_values_of_other_types_do_not_hide_what_was_said(rows: OpenCodeRows, dam
     rows.user(SESSION, said("A damaged one."))
     rows.user(SESSION, typed("Never push to main."))
     rows.run(damage)
-    assert users_words(rows)[-1] == ("Never push to main.", True)
+    assert ("Never push to main.", True) in users_words(rows)
     datetime.fromtimestamp(transcript_status(rows.named(SESSION)).modified, timezone(timedelta(hours=14)))
     found = describe(rows.named(SESSION), "opencode")
     assert found is not None
     assert found.session == SESSION
 
 
-@pytest.mark.parametrize("session", ["ses_/../x", b"ses_\xff/", "ses_\n", "ses_" + "x" * 5_000])
-def test_a_session_whose_id_is_no_name_hides_no_other(rows: OpenCodeRows, session: str | bytes) -> None:
+@pytest.mark.parametrize("session", ["ses_/../x", b"ses_\xff/", "ses_\n", "ses_" + "x" * 5_000, "", None])
+def test_a_session_whose_id_is_no_name_hides_no_other(rows: OpenCodeRows, session: str | bytes | None) -> None:
     """`opencode import` takes the id from the file that it reads."""
     rows.run("INSERT INTO session SELECT ?, NULL, directory, title, NULL, 1, 1, NULL FROM session", session)
     assert [*HOSTS["opencode"].find(rows.path.parent)] == [rows.named(SESSION)]
