@@ -27,7 +27,7 @@ from memoryvault.pipelines.reading.sentences import Sentence, sentences
 from memoryvault.sources.transcripts.whose_words import own_text, pasted_ranges
 from memoryvault.vault.turn import blanked
 
-from .data import read_rows
+from .data import Message, messages, more_messages, read_rows
 from .ngrams import save
 
 EXAMPLES = Path(__file__).parent / "examples" / "apart.jsonl"
@@ -77,23 +77,23 @@ def _dressed(rule: str, like: str) -> str:
     return rule + (like[-1] if like.endswith((".", "!")) else "")
 
 
-def real(rows: Sequence[Any]) -> Iterator[Passage]:
+def real(prompts: Sequence[Message]) -> Iterator[Passage]:
     """Yield what people typed and a reader quoted."""
-    for row in rows:
-        for item in row["items"]:
-            before = row.get("agent_before") or ""
-            yield from _passage(row["text"], item["quote"], before, "typed", REAL_WEIGHT, row["person"], False)
+    for m in prompts:
+        for item in m.items:
+            quote = m.text[item.start : item.end]
+            yield from _passage(m.text, quote, m.before, "typed", REAL_WEIGHT, m.person, False)
 
 
-def beside(rows: Sequence[Any], rules: Sequence[str]) -> Iterator[Passage]:
+def beside(prompts: Sequence[Message], rules: Sequence[str]) -> Iterator[Passage]:
     """Yield short prompts of people without a quote, each with a rule after or before it."""
     draw = random.Random(3)
-    short = [row for row in rows if not row["items"] and 0 < len(row["text"].strip()) <= SHORT_PROMPT]
-    for row in draw.sample(short, min(MOST_BESIDE, len(short))):
-        rule, text = draw.choice(rules), row["text"].strip()
+    short = [m for m in prompts if not m.items and 0 < len(m.text.strip()) <= SHORT_PROMPT]
+    for m in draw.sample(short, min(MOST_BESIDE, len(short))):
+        rule, text = draw.choice(rules), m.text.strip()
         gap = draw.choice(("\n\n", "\n\n", "\n", ". ", ", "))
         whole = f"{text}{gap}{rule}" if draw.random() < 0.75 else f"{rule}{gap}{text}"
-        yield from _passage(whole, rule, row.get("agent_before") or "", "typed", REAL_WEIGHT, row["person"], False)
+        yield from _passage(whole, rule, m.before, "typed", REAL_WEIGHT, m.person, False)
 
 
 def _passage(
@@ -223,8 +223,8 @@ def main() -> None:
     parser.add_argument("--examples", type=Path, default=EXAMPLES)
     parser.add_argument("--cache", type=Path, help="file of what the reading model makes of the passages")
     options = parser.parse_args()
-    prompts = list(read_rows(options.data / "train.jsonl"))
-    agents = [row["agent_before"] for row in prompts if row.get("agent_before")]
+    prompts = messages(options.data / "train.jsonl") + more_messages(options.data / "more.jsonl")
+    agents = [m.before for m in prompts if m.before]
     rows = list(read_rows(options.examples))
     typed = [row["rule"] for row in rows if row["label"] == "typed" and len(row["rule"]) <= LONGEST_RULE]
     found = [*ours(rows, typed, agents), *real(prompts), *beside(prompts, typed)]
