@@ -10,7 +10,7 @@ from ...runtime import private
 from ...vault.typed_text import typed_text, words_to_agent
 from .lines import as_object, as_text, clean
 
-_IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
+_IMAGE_MARK = re.compile(r"\[(?:Image|PDF|Pasted text|Attachment|File)(?: #?\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
 # Up to the last such heading: the file that is open in the editor may hold one.
 _IDE_REQUEST = re.compile(r"\A# Context from my IDE setup:.*^## My request[^\n]*\n", re.DOTALL | re.MULTILINE)

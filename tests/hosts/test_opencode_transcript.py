@@ -95,6 +95,13 @@ def test_only_what_was_typed_is_the_users(rows: OpenCodeRows) -> None:
     assert not any("summary" in turn.text for turn in turns_of(rows))
 
 
+@pytest.mark.parametrize("mark", ["[Image 1] ", "[Image 1] [PDF 2] ", "[Image 1]\n"])
+def test_what_is_typed_beside_a_picture_or_a_document_is_the_users(rows: OpenCodeRows, mark: str) -> None:
+    """So 1.18.33 shows what was attached, in the prompt's text, too."""
+    rows.user(SESSION, typed(f"{mark}Never use these colours."))
+    assert users_words(rows) == [("Never use these colours.", True)]
+
+
 def test_half_a_character_does_not_hide_what_was_said(rows: OpenCodeRows) -> None:
     message = rows.user(SESSION, typed("Always keep this."))
     rows.run("UPDATE part SET data = replace(data, 'this', 'this\\ud83d and that') WHERE message_id = ?", message)
