@@ -42,7 +42,7 @@ STEPS = 100_000
 """SQLite's steps, a few milliseconds, after which the time is looked at."""
 COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
 SENDING_MS = 120_000
-"""Longest time between a prompt and the row of its text: plugins may think about it, and attached files are read."""
+"""Longest time between a prompt, or a question, and its row: plugins may think, and attached files are read."""
 WRITING_MS = 12 * 3_600_000
 """Time after the last change of an unfinished answer until it counts as broken off: a question waits overnight."""
 LAST_MS = 4_102_444_800_000
@@ -226,8 +226,8 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
     """Yield the lines of a session's parts in their order, up to what the user took back with `/undo`.
 
     What is older than the session is a copy of what was said in the one that it was forked from. `opencode import`
-    brings the messages of a file or a page with their times, and with what looks like our marks; the rows of their
-    parts have the time of the import.
+    brings prompts and answers of a file or a page with their times, and with what looks like our marks; the rows of
+    their parts have the time of the import.
     """
     rows = database.execute(
         "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
@@ -247,7 +247,8 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
         changed[message] = max(_milliseconds(updated), changed.get(message, 0))
         if isinstance(part, str) and (line := _line(_object(data))):
             parts[message].append({"id": part, **line})
-            if message in sent and not 0 <= at - sent[message] <= SENDING_MS:
+            came = sent.get(message, line.get("asked"))
+            if came is not None and abs(at - came) > SENDING_MS:
                 imported = max(imported, at)
     newest = next((message for message, _, data in reversed(messages) if data.get("role") == "assistant"), "")
     for message, _, data in messages:
@@ -313,6 +314,7 @@ def _line(part: dict[str, Any]) -> dict[str, Any]:
         line["questions"] = [_question(as_object(each)) for each in as_list(given.get("questions"))]
         line["answers"] = [[each for each in as_list(chosen) if isinstance(each, str)] for chosen in answers]
         line["typed"] = metadata.get(MARK) == "typed"
+        line["asked"] = _milliseconds(as_object(state.get("time")).get("start"))
     return line
 
 

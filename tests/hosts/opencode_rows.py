@@ -60,6 +60,8 @@ class OpenCodeRows:
 
     def part(self, session: str, message: str, data: dict[str, Any]) -> None:
         at, part = self._next("prt")
+        if data["type"] == "tool":
+            data = {**data, "state": {"time": {"start": at}, **data["state"]}}
         self._connection.execute("INSERT INTO part VALUES(?, ?, ?, ?, ?, ?)",
                                  (part, message, session, at, at, json.dumps(data, ensure_ascii=False)))  # fmt: skip
         self.run("UPDATE session SET time_updated = ? WHERE id = ?", at, session)

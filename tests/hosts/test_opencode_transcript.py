@@ -368,6 +368,13 @@ IMPORTED_LATER = "UPDATE part SET time_created = time_created + 86400000"
 DATED_AHEAD = "UPDATE message SET time_created = time_created + 86400000 WHERE rowid = 1"
 
 
+def type_later(rows: OpenCodeRows, text: str) -> None:
+    rows.user(SESSION, typed(text))
+    now = "(SELECT max(time_created) + 1000 FROM part)"
+    rows.run(f"UPDATE message SET time_created = {now} WHERE rowid = (SELECT max(rowid) FROM message)")
+    rows.run(f"UPDATE part SET time_created = {now} WHERE rowid = (SELECT max(rowid) FROM part)")
+
+
 @pytest.mark.parametrize("how", [IMPORTED_LATER, DATED_AHEAD])
 def test_what_was_imported_is_not_confirmed_and_what_is_typed_behind_it_is(rows: OpenCodeRows, how: str) -> None:
     """`opencode import` takes a session from a file or a page, with all marks: seen with 1.18.33."""
@@ -384,13 +391,19 @@ def test_what_was_imported_is_not_confirmed_and_what_is_typed_behind_it_is(rows:
     assert not any(confirmed for _, confirmed in users_words(rows))
     imported = len(users_words(rows))
     assert imported == 3 + (how == DATED_AHEAD)
-    rows.user(SESSION, typed("Never push to main."))
-    now = "(SELECT max(time_created) + 1000 FROM part)"
-    rows.run(f"UPDATE message SET time_created = {now} WHERE rowid = (SELECT max(rowid) FROM message)")
-    rows.run(f"UPDATE part SET time_created = {now} WHERE rowid = (SELECT max(rowid) FROM part)")
+    type_later(rows, "Never push to main.")
     said_now = users_words(rows)
     assert len(said_now) == imported + 1
     assert [text for text, confirmed in said_now if confirmed] == ["Never push to main."]
+
+
+def test_an_answer_that_was_imported_without_a_prompt_is_not_confirmed(rows: OpenCodeRows) -> None:
+    asked = {"questions": [{"question": "How?", "options": [{"label": "Ask first"}]}]}
+    answered = {**TYPED, "answers": [["Never ask me again."]]}
+    rows.agent(SESSION, tool("question", asked, output="…", metadata=answered))
+    rows.run(IMPORTED_LATER)
+    type_later(rows, "Never push to main.")
+    assert users_words(rows) == [("Never ask me again.", False), ("Never push to main.", True)]
 
 
 @pytest.mark.parametrize(
