@@ -1,23 +1,37 @@
 // MemoryVault's plugin for OpenCode. `memory init --host opencode` writes this file, `memory uninstall` removes it.
 // It runs MemoryVault's hook at what happens here, JSON on its standard input. Whatever goes wrong is left out in
 // silence: OpenCode loses the prompt, or ends the turn, where a plugin throws.
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { isatty } from "node:tty"
 
 const LAUNCHER = "@LAUNCHER@"
 const ACTIONS = false // `memory guard --on`: each call of these tools then starts a process.
 const TOOLS = new Set(["bash", "edit", "write", "apply_patch"])
 const MARK = "memoryvault"
-// In the terminal client, also when it goes on with a session; not with `opencode run …`, `serve` and the like, nor with
-// `… | opencode`, whose first prompt is what the pipe holds.
-const IS_TYPED = isatty(0) && /^( (-c|--continue|(-s|--session|-m|--model|--agent)[ =]\S+))*$/.test(
-  process.argv.slice(2).map((word) => ` ${word}`).join(""),
-)
+// In the terminal client, also for a folder (`.`, or a path) or a session; not with `opencode run …`, `serve` and the
+// like, nor with `--prompt …` or `… | opencode`, whose first prompt is what the option or the pipe holds.
+const NAMED = /-s|--session|-m|--model|--agent|--port|--hostname|--log-level/.source
+const BY_HAND = RegExp(`^( (\\.\\.?|(?!-)\\S*/\\S*|-c|--continue|--fork|--auto|--print-logs|(${NAMED})[ =]\\S+))*$`)
+const IS_TYPED = isatty(0) && BY_HAND.test(startedWith())
 const OF_ITS_OWN = /^You are a (title generator|context summarization agent)/ // Requests in which nobody works.
 const { OPENCODE, ...env } = process.env // With it the hook counts as run by the agent in its shell.
 const PATIENCE_MS = 5000 // The hook ends itself long before.
 
 class Refusal extends Error {}
+
+// In the worker thread in which the terminal client loads plugins, `process.argv` holds none of it.
+function startedWith() {
+  try {
+    return readFileSync("/proc/self/cmdline", "utf8").split("\0").slice(1, -1).map((word) => ` ${word}`).join("")
+  } catch {}
+  try {
+    const options = ["-ww", "-o", "args=", "-p", `${process.pid}`]
+    return execFileSync("ps", options, { encoding: "utf8" }).trim().replace(/^\S+/, "")
+  } catch {
+    return "unknown"
+  }
+}
 
 function runHook(event, payload) {
   return new Promise((resolve) => {

@@ -88,9 +88,11 @@ def hooks_of(machine: Machine) -> list[str]:
 class Conversation:
     """The interactive client in a terminal."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, *options: str) -> None:
         env = {**machine.base_env, **QUIET, "TERM": "screen-256color"}
-        self.terminal = Terminal([str(program("OpenCode"))], env=env, cwd=machine.project, sockets=machine.root)
+        self.terminal = Terminal(
+            [str(program("OpenCode")), *options], env=env, cwd=machine.project, sockets=machine.root
+        )
         self._machine = machine
 
     def __enter__(self) -> Conversation:
@@ -251,6 +253,23 @@ def test_what_a_script_says_in_a_persons_session_is_not_typed(machine: Machine, 
     said = [(turn.text, turn.confirmed) for turn in open_transcript(Path(marker.transcript)) if turn.role is Role.USER]
     assert said[:2] == [(RULE, True), ("Never deploy on a Friday.", False)]
     assert [confirmed for _, confirmed in said[2:]] == [False]
+
+
+@pytest.mark.parametrize(("options", "typed"), [(("--prompt", RULE), False), ((".",), True)])
+def test_what_an_option_says_is_not_typed(
+    machine: Machine, chat: StandInChat, options: tuple[str, ...], typed: bool
+) -> None:
+    init(machine)
+    with Conversation(machine, *options) as conversation:
+        if typed:
+            conversation.ask(RULE)
+        machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
+        conversation.leave()
+    (session,) = list_markers(machine.state.markers)
+    marker = read_marker(marker_path(machine.state.markers, session))
+    assert marker is not None
+    said = [(turn.text, turn.confirmed) for turn in open_transcript(Path(marker.transcript)) if turn.role is Role.USER]
+    assert said == [(RULE, typed)]
 
 
 def tool_results(chat: StandInChat) -> list[str]:

@@ -204,19 +204,28 @@ def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Pa
         ("", True, True),
         ("--continue", True, True),
         ("-s ses_1 --model=a/b", True, True),
+        ("-c --fork --auto", True, True),
+        (".", True, True),
+        ("--port 4096 --log-level=WARN", True, True),
+        ("/shop -m a/b", True, True),
         ("", False, False),  # `cat plan.md | opencode`: the first prompt is what comes in.
         ("--continue", False, False),
         ("run", True, False),
         ("run --continue", True, False),
         ("-m a/b run", True, False),
+        ("./shop run", True, False),
         ("serve", True, False),
         ("--prompt written-by-a-script", True, False),
+        ("./shop --prompt=./written-by-a-script", True, False),
+        ("attach http://localhost:4096", True, False),
     ],
 )
 def test_what_is_typed_is_noted_in_the_terminal_client_alone(
     tmp_path: Path, started: str, at_terminal: bool, typed: bool
 ) -> None:
-    (tmp_path / "plugin.mjs").write_bytes(plugin_text("/nowhere", actions=False))
+    (tmp_path / "cmdline").write_text("".join(f"{word}\0" for word in ("/usr/bin/opencode", *started.split())))
+    text = plugin_text("/nowhere", actions=False).replace(b"/proc/self/cmdline", bytes(tmp_path / "cmdline"))
+    (tmp_path / "plugin.mjs").write_bytes(text)
     script = tmp_path / "opencode.mjs"
     script.write_text(f"""import plugin from "{tmp_path}/plugin.mjs"
         const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
@@ -230,7 +239,7 @@ def test_what_is_typed_is_noted_in_the_terminal_client_alone(
         await hooks["tool.execute.after"]({{ tool: "bash", sessionID: "s", callID: "2", args: {{}} }}, shell)
         const noted = [parts[0].metadata ?? {{}}, answer.metadata, shell.metadata, others[0].metadata ?? {{}}]
         console.log(JSON.stringify(noted))""")
-    argv = ["node", str(script), *started.split()]
+    argv = ["node", str(script)]
     keyboard, terminal = os.openpty()
     stdin = terminal if at_terminal else subprocess.DEVNULL
     done = subprocess.run(argv, stdin=stdin, capture_output=True, check=True, timeout=60, text=True)
