@@ -105,15 +105,10 @@ def picked_ranges(text: str, labels: Collection[str]) -> tuple[tuple[int, int], 
 
     Several picked labels are joined by commas, and a label may itself hold commas.
     """
-    spans: list[tuple[int, int]] = []
-    for label in sorted(filter(None, labels), key=len, reverse=True):
-        for match in re.finditer(rf"(?:\A|(?<=,)|(?<=, )){re.escape(label)}(?=\s*(?:,|\Z))", text):
-            if not any(low < match.end() and match.start() < high for low, high in spans):
-                spans.append(match.span())
-    rest = text
-    for low, high in sorted(spans, reverse=True):
-        rest = rest[:low] + rest[high:]
-    if spans and not rest.strip(", "):
+    options = "|".join(map(re.escape, sorted(filter(None, labels), key=len, reverse=True)))
+    picked = re.compile(rf"(?:\A|(?<=,)|(?<=, ))(?:{options})(?=\s*(?:,|\Z))")
+    spans = [match.span() for match in picked.finditer(text)] if options else []
+    if spans and not picked.sub("", text).strip(", "):
         return ((0, len(text)),)
     return tuple(sorted({*pasted_ranges(text), *spans})) if spans else ()
 

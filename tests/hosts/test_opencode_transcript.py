@@ -13,6 +13,8 @@ from memoryvault.sources.transcripts import opencode
 from memoryvault.sources.transcripts.compressed import is_there, last_written, transcript_status
 from memoryvault.sources.transcripts.corpus import describe
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
+from memoryvault.sources.transcripts.whose_words import picked_ranges
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, Turn
 
 from .opencode_rows import BEGAN_MS, RUN_BY_A_PROGRAM, TYPED, OpenCodeRows, said, tool, typed
@@ -354,6 +356,10 @@ def test_an_option_stays_the_agents_where_words_of_the_users_own_follow_it(rows:
     (answer,) = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
     assert not answer.confirms(0, len(option))
     assert answer.confirms(answer.text.index("but"), len(answer.text))
+
+
+def test_picked_options_are_found_in_linear_time() -> None:
+    assert_linear(lambda length: lambda: picked_ranges("go on," * length, {"go on", "stop"}), 2_000)
 
 
 def test_an_answer_is_confirmed_only_by_our_plugin(rows: OpenCodeRows) -> None:
