@@ -248,7 +248,7 @@ def main() -> None:
         random.Random(7).shuffle(people)
         kept = set(people[: int(len(people) * options.share)])
         train = [m for m in train if m.person in kept]
-    # The n-grams do not learn from these: they got worse by it (docs/benchmarks/reflection.md).
+    # The n-grams do not learn from these: they gain nothing by it (docs/benchmarks/reflection.md).
     train = for_training(train + more_messages(options.data / "more.jsonl"))
     for path in options.extra:
         train += messages(path, {}, options.extra_weight)
