@@ -217,9 +217,9 @@ def _was_begun_by_a_program(permission: object) -> bool:
 
 
 def _is_persons(part: dict[str, Any]) -> bool:
-    """Whether our plugin noted that a person entered it."""
+    """Whether our plugin noted that a person entered it, though another may have changed it."""
     mark = part.get("mark")
-    return "imported" not in part and (bool(mark["command"]) if isinstance(mark, dict) else mark == "typed")
+    return "imported" not in part and bool(mark["command"] if isinstance(mark, dict) else mark)
 
 
 def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: str) -> Iterator[dict[str, Any]]:

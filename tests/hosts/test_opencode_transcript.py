@@ -240,7 +240,7 @@ def test_a_database_that_cannot_be_read_is_there_and_says_why(rows: OpenCodeRows
 
 
 def test_a_database_that_has_no_end_is_given_up(rows: OpenCodeRows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opencode, "READ_SECONDS", 0.2, raising=False)
+    monkeypatch.setattr(opencode, "READ_SECONDS", 0.2)
     rows.user(SESSION, typed("Never deploy on a Friday."))
     rows.run("ALTER TABLE part RENAME TO parts")
     rows.run("""CREATE VIEW part AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
@@ -450,3 +450,10 @@ def test_what_a_person_types_in_a_session_that_a_program_began_is_read(rows: Ope
     assert describe(path, "opencode") is not None
     rows.user("ses_other", said("Always look around again."))
     assert len([turn for turn in turns_of(rows, "ses_other") if turn.role is Role.USER]) == 1
+
+
+def test_what_is_typed_behind_a_program_and_noted_by_another_plugin_too_is_not_lost(rows: OpenCodeRows) -> None:
+    rows.session("ses_other", "/home/dev/shop", permission=RUN_BY_A_PROGRAM)
+    rows.user("ses_other", said("Always look around."))
+    rows.user("ses_other", said("Never push to main.", metadata={**TYPED, "clock": "10:00"}))
+    assert [(turn.text, turn.confirmed) for turn in turns_of(rows, "ses_other")] == [("Never push to main.", False)]
