@@ -37,7 +37,7 @@ TYPED_PART = frozenset({"type", "text", "metadata"})
 ASKING_TOOL = "question"
 LOCK_SECONDS = 2.0
 READ_SECONDS = 60.0
-"""Longest reading: the worker itself asks how long a session is."""
+"""Longest reading of a session. It must end: the worker reads in its own process, too, to learn a session's length."""
 STEPS = 100_000
 """SQLite's steps, a few milliseconds, after which the time is looked at."""
 COLUMNS = "id, directory, parent_id, permission, revert, time_created, time_updated"
