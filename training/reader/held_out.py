@@ -3,7 +3,8 @@
 `python -m training.reader.held_out DATA CV OUT`, with CV as for calibrate.py.
 
 Writes `labels.jsonl` (with the second reading) and `answers.jsonl` into OUT, for `bench.reflection --labels --answers`.
-The thresholds are those of `calibration.json`.
+The thresholds are those of `calibration.json` as calibrate.py wrote it: run this before align.py, which fits the file
+to the shipped model.
 """
 
 from __future__ import annotations
