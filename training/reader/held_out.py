@@ -3,8 +3,6 @@
 `python -m training.reader.held_out DATA CV OUT`, with CV as for calibrate.py.
 
 Writes `labels.jsonl` (with the second reading) and `answers.jsonl` into OUT, for `bench.reflection --labels --answers`.
-The thresholds are those of `calibration.json` as calibrate.py wrote it: run this before align.py, which fits the file
-to the shipped model.
 """
 
 from __future__ import annotations
@@ -12,9 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-
-import torch
-from safetensors.torch import save_file
 
 from memoryvault.bench.reflection import InProcess, answers_of
 from memoryvault.index.reading_model import ReadingModel
@@ -27,7 +22,9 @@ from .data import SECOND_READING, parts_of, read_rows
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("cv", type=Path, help="folder with ngramsN.safetensors and foldN/state.pt of some parts N")
+    parser.add_argument(
+        "cv", type=Path, help="folder with ngramsN.safetensors and foldN/weights.safetensors of some parts N"
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("--folds", type=int, default=4)
     options = parser.parse_args()
@@ -36,11 +33,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     with (options.out / "labels.jsonl").open("w") as labels, (options.out / "answers.jsonl").open("w") as answers:
         for fold in range(options.folds):
-            state = options.cv / f"fold{fold}" / "state.pt"
-            if not state.exists():
+            weights = options.cv / f"fold{fold}" / "weights.safetensors"
+            if not weights.exists():
                 continue
-            weights = state.with_name("weights.safetensors")
-            save_file({name: value.half() for name, value in torch.load(state)["mean"].items()}, weights)
             words = NgramReader(Weights(options.cv / f"ngrams{fold}.safetensors"))
             _, held = parts_of(options.data, options.folds, fold)
             here = [{**rows[m.id], "second": second.get(m.id, rows[m.id]["items"])} for m in held]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -69,16 +68,6 @@ class ReadingModel(nn.Module):
         self.window = nn.Linear(2 * DIMENSION, len(WINDOW_HEADS))
         self.piece = nn.Linear(DIMENSION, 1)
         self.heads = nn.ModuleDict({name: nn.Linear(3 * DIMENSION, size) for name, size in SENTENCE_HEADS.items()})
-
-    @classmethod
-    def load(cls, path: Path) -> ReadingModel:
-        """Load the weights. Raises OSError, SafetensorError."""
-        from safetensors.torch import load_file
-
-        model = cls()
-        model.load_state_dict({name: value.float() for name, value in load_file(path).items()})
-        model.eval()
-        return model
 
     def forward(self, lower: Tensor, batch: Sequence[Window], at: Padded) -> dict[str, Tensor]:
         """Return the logits of a batch.
