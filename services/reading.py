@@ -71,6 +71,7 @@ def blended(
         "words": whole["worth"],
         "words_sentence": max((part["sentence"] for part in by_words), default=NO_SENTENCE),
         "length": length(message.text),
+        "before": float(bool(message.before)),
         "form": float(any(explicit_form(s.of(message.text)) for s in message.sentences)),
     }
     return MessageReading(own.message(values), sigmoid(window[1]), sigmoid(window[2]), found)

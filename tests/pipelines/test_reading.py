@@ -314,7 +314,7 @@ def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str,
     assert not candidate.standing_rule
 
 
-@pytest.mark.parametrize(("worth", "is_proposed"), [(0.0, False), (0.06, True)])
+@pytest.mark.parametrize(("worth", "is_proposed"), [(0.0, False), (0.12, True)])
 @pytest.mark.parametrize("text", ["c'est toujours cassé", "benutze immer pnpm"])
 def test_always_in_another_language_is_a_hint_if_the_reader_denies_it(
     text: str, worth: float, is_proposed: bool

@@ -69,6 +69,7 @@ def message_rows(
                 "words_sentence": top,
                 "form": form,
                 "length": length(m.text),
+                "before": float(bool(m.before)),
             }
         )
     return rows
@@ -160,6 +161,7 @@ def main() -> None:
     again = {m.id: m for m in read_again(found)}
     first = numpy.array([holds(m) for m in found])
     second = numpy.array([holds(again.get(m.id, m)) for m in found])
+    wanted = (first.astype(float) + second) / 2
     plain = numpy.array([is_plain(m) and is_plain(again.get(m.id, m)) for m in found])
     either, both = first | second, first & second
     print(f"{len(found)} messages, {either.sum()} of either reader, {both.sum()} of both, {plain.sum()} plain")
@@ -168,7 +170,7 @@ def main() -> None:
         logits = [part.answers if name == "model" else None for part in parts]
         both_ways = list(zip(parts, logits, strict=True))
         rows = [row for part, own in both_ways for row in message_rows(part.found, own, part.words)]
-        weights = fit(rows, (first + second) / 2)
+        weights = fit(rows, wanted)
         p = probabilities(weights, rows)
         print(name, {k: round(v, 2) for k, v in weights.items()}, curve(p, found))
         by_part = [sentence_rows(part.found, own, part.words) for part, own in both_ways]

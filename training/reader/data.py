@@ -15,9 +15,9 @@ EXAMPLES = Path(__file__).with_name("examples")
 OWN_MESSAGES = tuple(EXAMPLES / f"{name}.jsonl" for name in ("typed", "pairs", "people"))
 """Messages of invented people; `people` are 42 with 68 messages each."""
 SECOND_READING = Path(__file__).with_name("second_reading.jsonl")
-"""5,263 of the messages with the labels of a second reader: most with an item or a doubt, and the most similar ones."""
+"""6,308 of the messages with the labels of a second reader: most with an item or a doubt, and the most similar ones."""
 MORE_LABELS = Path(__file__).with_name("more_labels.jsonl")
-"""Labels of 4,978 prompts of 146 more people, from histories of agents in public repositories. An id begins the SHA-256
+"""Labels of 6,897 prompts of 207 more people, from histories of agents in public repositories. An id begins the SHA-256
 of the text, which is not stored here."""
 LASTING = ("preference", "correction", "fact", "workflow")
 CATEGORIES = (*LASTING, "fix", "idea")

@@ -96,6 +96,12 @@ def beside(prompts: Sequence[Message], rules: Sequence[str]) -> Iterator[Passage
         yield from _passage(whole, rule, m.before, "typed", REAL_WEIGHT, m.person, False)
 
 
+def alone(rules: Sequence[str]) -> Iterator[Passage]:
+    """Yield each rule as a message of its own."""
+    for number, rule in enumerate(rules):
+        yield from _passage(rule, rule, "", "typed", REAL_WEIGHT, f"alone:{number}", False)
+
+
 def _passage(
     text: str, rule: str, before: str, label: str, weight: float, group: str, is_plain: bool
 ) -> Iterator[Passage]:
@@ -227,7 +233,7 @@ def main() -> None:
     agents = [m.before for m in prompts if m.before]
     rows = list(read_rows(options.examples))
     typed = [row["rule"] for row in rows if row["label"] == "typed" and len(row["rule"]) <= LONGEST_RULE]
-    found = [*ours(rows, typed, agents), *real(prompts), *beside(prompts, typed)]
+    found = [*ours(rows, typed, agents), *real(prompts), *beside(prompts, typed), *alone(typed)]
     sentences_of = seen(found, options.cache)
     use = [k for k, rows in enumerate(sentences_of) if len(rows)]
     found, sentences_of = [found[k] for k in use], [sentences_of[k] for k in use]
