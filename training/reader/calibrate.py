@@ -165,6 +165,7 @@ def main() -> None:
     plain = numpy.array([is_plain(m) and is_plain(again.get(m.id, m)) for m in found])
     either, both = first | second, first & second
     print(f"{len(found)} messages, {either.sum()} of either reader, {both.sum()} of both, {plain.sum()} plain")
+    known = json.loads(options.out.read_text()) if options.out.exists() else {}
     result = {}
     for name in ("words", "model"):
         logits = [part.answers if name == "model" else None for part in parts]
@@ -194,7 +195,7 @@ def main() -> None:
             "message": {k: round(v, 4) for k, v in weights.items()},
             "sentence": {k: round(v, 4) for k, v in by_sentence.items()},
             "thresholds": limits,
-            "apart": result.get(name, {}).get("apart", {"bias": 0.0}),
+            "apart": known.get(name, {}).get("apart", {"bias": 0.0}),  # surroundings.py writes it.
         }
         for position, its in limits.items():
             for what in ("save", "propose", "hint"):
