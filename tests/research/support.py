@@ -95,7 +95,8 @@ class ResearchBed:
         return worker(self.settings, access, **changes).run_until_idle(60.0)
 
     def run_out(self, access: WebAccess) -> None:
-        for _ in range(20):
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
             time.sleep(0.12)
             if not worker(self.settings, access).run_until_idle(60.0).delayed:
                 return
