@@ -69,6 +69,7 @@ def message_rows(
                 "words_sentence": top,
                 "form": form,
                 "length": length(m.text),
+                # The prompts of MORE_LABELS have no words of an agent, and hold more than others.
                 "before": float(bool(m.before)),
             }
         )
@@ -142,6 +143,35 @@ class Part:
     words: NgramReader
 
 
+@dataclass(frozen=True)
+class Judged:
+    """Values of the messages of a part, and what its two readers say of each."""
+
+    rows: Sequence[Mapping[str, float]]
+    first: numpy.ndarray
+    second: numpy.ndarray
+    plain: numpy.ndarray
+
+    @property
+    def wanted(self) -> numpy.ndarray:
+        return (self.first.astype(float) + self.second) / 2
+
+
+def crossed(parts: Sequence[Judged], precision: float) -> str:
+    """Describe what is chosen in each part with weights and a limit fitted to the other parts."""
+    chosen, right, of_both, both, of_plain, plain = 0, 0, 0, 0, 0, 0
+    for part in parts:
+        others = [other for other in parts if other is not part]
+        rows = [row for other in others for row in other.rows]
+        weights = fit(rows, numpy.concatenate([other.wanted for other in others]))
+        either = numpy.concatenate([other.first | other.second for other in others])
+        here = probabilities(weights, part.rows) >= threshold(probabilities(weights, rows), either, precision)
+        chosen, right = chosen + here.sum(), right + (here & (part.first | part.second)).sum()
+        of_both, both = of_both + (here & part.first & part.second).sum(), both + (part.first & part.second).sum()
+        of_plain, plain = of_plain + (here & part.plain).sum(), plain + part.plain.sum()
+    return f"{chosen}, precision {right / chosen:.2f}, recall {of_both / both:.2f}, plain {of_plain / plain:.2f}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
@@ -161,17 +191,23 @@ def main() -> None:
     again = {m.id: m for m in read_again(found)}
     first = numpy.array([holds(m) for m in found])
     second = numpy.array([holds(again.get(m.id, m)) for m in found])
-    wanted = (first.astype(float) + second) / 2
     plain = numpy.array([is_plain(m) and is_plain(again.get(m.id, m)) for m in found])
     either, both = first | second, first & second
+    starts = numpy.cumsum([len(part.found) for part in parts])[:-1]
     print(f"{len(found)} messages, {either.sum()} of either reader, {both.sum()} of both, {plain.sum()} plain")
     known = json.loads(options.out.read_text()) if options.out.exists() else {}
     result = {}
     for name in ("words", "model"):
         logits = [part.answers if name == "model" else None for part in parts]
         both_ways = list(zip(parts, logits, strict=True))
-        rows = [row for part, own in both_ways for row in message_rows(part.found, own, part.words)]
-        weights = fit(rows, wanted)
+        by_people = [
+            Judged(message_rows(part.found, own, part.words), *sides)
+            for (part, own), *sides in zip(
+                both_ways, *(numpy.split(side, starts) for side in (first, second, plain)), strict=True
+            )
+        ]
+        rows = [row for part in by_people for row in part.rows]
+        weights = fit(rows, numpy.concatenate([part.wanted for part in by_people]))
         p = probabilities(weights, rows)
         print(name, {k: round(v, 2) for k, v in weights.items()}, curve(p, found))
         by_part = [sentence_rows(part.found, own, part.words) for part, own in both_ways]
@@ -197,6 +233,9 @@ def main() -> None:
             "thresholds": limits,
             "apart": known.get(name, {}).get("apart", {"bias": 0.0}),  # surroundings.py writes it.
         }
+        if name == "model" and len(parts) > 1:
+            for what, share in (("save", SAVE["balanced"]), ("propose", PROPOSE["balanced"])):
+                print(f"balanced {what}, limits of the other parts: {crossed(by_people, share)}")
         for position, its in limits.items():
             for what in ("save", "propose", "hint"):
                 chosen = p >= its[what]
