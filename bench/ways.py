@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.likeness import content_words
-from ..pipelines.reading.linear import NgramReader
 from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import Message, Reader
 from ..pipelines.reading.sentences import sentences
 from ..pipelines.reading.surroundings import is_own
 from ..sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn, blanked
-from .reflection import InProcess
+from .reflection import local_readers
 
 JUDGE = Path(__file__).parent.parent / "training" / "reader" / "examples" / "apart_judge.jsonl"
 SAME_WORDS = 0.5
@@ -114,10 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args(argv)
     try:
-        found = [
-            (name, list(read_ways(options.file, reader)))
-            for name, reader in (("model", InProcess()), ("words alone", NgramReader()))
-        ]
+        found = [(name, list(read_ways(options.file, reader))) for name, reader in local_readers()]
     except (OSError, ValueError, KeyError, TypeError) as error:
         print(f"{options.file} holds no labelled messages: {error}", file=sys.stderr)
         return 1

@@ -295,7 +295,9 @@ def _model(context: Context) -> Finding:
         return Finding(
             "model", "note", f"{name} answers, the settings name {wanted}", "`memory config model` shows how far"
         )
-    return Finding("model", "ok", name)
+    from ..services.reading import who_reads  # imported here: it loads the reader of words
+
+    return Finding("model", "ok", f"{name}; sessions are read by {who_reads(context.settings)}")
 
 
 def _round_trip(context: Context) -> Finding:

@@ -73,6 +73,8 @@ class Sandbox:
             "MEMORY_VAULT_PATH": str(self.vault),
             # The caller starts and ends all processes, so that none is left.
             "MEMORY_AUTOSTART": "false",
+            # It would be unpacked for each sandbox.
+            "MEMORY_REFLECTION_SECOND_MODEL": "false",
             **self.settings,
         }
 

@@ -119,10 +119,17 @@ class RecallClient:
         return EmbeddedBatch(str(answer["model"]), dimension, vectors, words)
 
     def read(
-        self, text: str, before: str, sentences: Sequence[tuple[int, int]], *, timeout_seconds: float
+        self,
+        text: str,
+        before: str,
+        sentences: Sequence[tuple[int, int]],
+        *,
+        again: bool = False,
+        timeout_seconds: float,
     ) -> dict[str, Any]:
-        """Read a message (message_reader.py). Raises as `embed` does."""
-        message = {"op": "read", "text": text, "before": before, "sentences": [list(span) for span in sentences]}
+        """Read a message, `again` with the second model (message_reader.py). Raises as `embed` does."""
+        spans = [list(span) for span in sentences]
+        message = {"op": "read", "text": text, "before": before, "sentences": spans, "again": again}
         try:
             return self.request(message, timeout_seconds)
         except RequestFailed:

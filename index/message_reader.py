@@ -1,9 +1,12 @@
-"""Read messages with the fine-tuned model, in the recall service: texts in, logits out."""
+"""Read messages with the fine-tuned models, in the recall service: texts in, logits out."""
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,82 +14,132 @@ from ..runtime.errors import ModelUnavailable
 from .embedder import DEFAULT_MODEL, LIBRARY_ENVIRONMENT, locate_model, verify_model
 
 if TYPE_CHECKING:
-    from .packaged import PackagedModel
-    from .reading_model import ApartHead, ReadingModel
+    from .reading_model import ApartHead, ReadingModel, Window
+    from .transformer import Array
 
 MOST_WINDOWS = 12
 """Most windows of one message that are read; the rest of a longer text is ignored."""
+UNUSED_SECONDS = 60.0
+"""How long the second model, of 0.4 GB, stays in memory after its last message."""
+
+
+@dataclass(frozen=True)
+class WindowReader:
+    """A model with its tokenizer."""
+
+    tokenizer: Any
+    window_of: Callable[[Sequence[int], Sequence[int], Sequence[tuple[int, int]]], Window]
+    judge: Callable[[Window], Mapping[str, Array]]
+    """Returns `window`, and an array with a row for each sentence of the window for each other name."""
+
+    def read(self, text: str, before: str, parts: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Return a message's logits: `window` (worth, idea, fix) of its best window, and for each of its sentences
+        [start, end), as far as they are read, a mapping from names to lists."""
+        from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS
+
+        tokenizer = self.tokenizer
+        tail = tokenizer.encode(before[-BEFORE_CHARS:], add_special_tokens=False).ids if before else []
+
+        def size(words: str) -> int:
+            return len(tokenizer.encode(words, add_special_tokens=False).ids)
+
+        found: list[dict[str, list[float]]] = []
+        tops = [-9.0, -9.0, -9.0]
+        for first, last in windows(text, parts, size, MESSAGE_TOKENS)[:MOST_WINDOWS]:
+            start = parts[first][0]
+            coded = tokenizer.encode(text[start : parts[last - 1][1]], add_special_tokens=False)
+            spans = []
+            for low, high in parts[first:last]:
+                inside = [k for k, (a, b) in enumerate(coded.offsets) if a + start < high and b + start > low]
+                spans.append((inside[0], inside[-1] + 1) if inside else (0, 0))
+            out = {name: rows.tolist() for name, rows in self.judge(self.window_of(coded.ids, tail, spans)).items()}
+            tops = [max(pair) for pair in zip(tops, out.pop("window"), strict=True)]
+            found += [{name: rows[row] for name, rows in out.items()} for row in range(last - first)]
+        return {"window": tops, "sentences": found}
 
 
 class MessageReader:
-    """The packaged model's lower layers and the fine-tuned upper ones. Loaded at the first message, in its thread."""
+    """Both models. Each is loaded at its first message, in that thread; other threads wait."""
 
-    def __init__(self, models_folder: Path, upper: ReadingModel | None = None) -> None:
-        """`upper`: the ReadingModel that takes the place of the packaged one."""
-        self._models_folder, self._upper = models_folder, upper
-        self._lock = threading.Lock()
-        self._loaded: tuple[PackagedModel, ReadingModel, ApartHead, Any] | None = None
+    def __init__(self, models_folder: Path, upper: ReadingModel | None = None, changes: Path | None = None) -> None:
+        """`upper`, `changes`: take the place of the packaged weights of the small and of the second model."""
+        self._models_folder, self._upper, self._changes = models_folder, upper, changes
+        self._lock, self._second_lock = threading.Lock(), threading.Lock()
+        self._small: WindowReader | None = None
+        self._second: WindowReader | None = None
+        self._second_used = 0.0
 
     def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Return a message's logits: `window` (worth, idea, fix) of its best window; and for each sentence a mapping
-        from the names of SENTENCE_HEADS and `apart` (another's words) to lists. Raises ModelUnavailable."""
+        """Read a message with the packaged model's lower layers and the fine-tuned upper ones.
+
+        See WindowReader.read; each sentence has the names of SENTENCE_HEADS, and `apart` (another's words). Raises
+        ModelUnavailable.
+        """
         with self._lock:
-            self._loaded = self._loaded or self.load()
-            return read(*self._loaded, text, before, sentences)
+            self._small = self._small or self.load()
+            return self._small.read(text, before, sentences)
 
-    def load(self, apart: ApartHead | None = None) -> tuple[PackagedModel, ReadingModel, ApartHead, Any]:
-        """Return what `read` takes: the packaged model, the fine-tuned one, the head `apart` (loaded if not given), and
-        the tokenizer. Raises ModelUnavailable."""
-        import os
+    def read_again(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        """Read a message with the second model: as `read`, without `apart`. Raises ModelUnavailable."""
+        with self._second_lock:
+            self._second = self._second or load_second(self._models_folder, self._changes)
+            self._second_used = time.monotonic()
+            return self._second.read(text, before, sentences)
 
+    @property
+    def holds_second(self) -> bool:
+        """Whether the second model is in memory."""
+        return self._second is not None
+
+    def drop_unused(self) -> None:
+        """Free the second model's memory if it was not used for UNUSED_SECONDS."""
+        if self._second_lock.acquire(blocking=False):
+            if time.monotonic() - self._second_used > UNUSED_SECONDS:
+                self._second = None
+            self._second_lock.release()
+
+    def load(self, apart: ApartHead | None = None) -> WindowReader:
+        """Load the small model; `apart` takes the place of its own head. Raises ModelUnavailable."""
         location = locate_model(DEFAULT_MODEL, self._models_folder)
         verify_model(location)
         os.environ.update(LIBRARY_ENVIRONMENT)
         try:
+            from . import reading_model
             from .packaged import load_packaged
-            from .reading_model import ApartHead, ReadingModel
 
             model = load_packaged(location.folder)
+            upper = self._upper or reading_model.ReadingModel.load()
+            head = apart or reading_model.ApartHead.load()
             tokenizer = type(model.tokenizer).from_str(model.tokenizer.to_str())
-            tokenizer.no_truncation()
-            return model, self._upper or ReadingModel.load(), apart or ApartHead.load(), tokenizer
         except (ImportError, OSError) as error:
             raise ModelUnavailable(f"the model that reads messages cannot be loaded: {error}") from error
+        tokenizer.no_truncation()
+
+        def judge(window: Window) -> Mapping[str, Array]:
+            logits, states = upper.read(model, window)
+            return {**logits, "apart": head(states, window)[:, None]}
+
+        return WindowReader(tokenizer, reading_model.window_of, judge)
 
 
-def read(
-    model: PackagedModel,
-    reading: ReadingModel,
-    apart: ApartHead,
-    tokenizer: Any,
-    text: str,
-    before: str,
-    parts: Sequence[tuple[int, int]],
-) -> dict[str, Any]:
-    """See MessageReader.read."""
-    from .reading_model import BEFORE_CHARS, MESSAGE_TOKENS, SENTENCE_HEADS, window_of
+def load_second(models_folder: Path, changes: Path | None = None) -> WindowReader:
+    """Load the second model, with other `changes` than the packaged ones if given. Raises ModelUnavailable."""
+    from . import mpnet_files
 
-    tail = tokenizer.encode(before[-BEFORE_CHARS:], add_special_tokens=False).ids if before else []
+    os.environ.update(LIBRARY_ENVIRONMENT)
+    try:
+        from tokenizers import Tokenizer
 
-    def size(words: str) -> int:
-        return len(tokenizer.encode(words, add_special_tokens=False).ids)
+        from . import mpnet
 
-    found: list[dict[str, list[float]]] = []
-    tops = [-9.0, -9.0, -9.0]
-    for first, last in windows(text, parts, size, MESSAGE_TOKENS)[:MOST_WINDOWS]:
-        start = parts[first][0]
-        coded = tokenizer.encode(text[start : parts[last - 1][1]], add_special_tokens=False)
-        spans = []
-        for low, high in parts[first:last]:
-            inside = [k for k, (a, b) in enumerate(coded.offsets) if a + start < high and b + start > low]
-            spans.append((inside[0], inside[-1] + 1) if inside else (0, 0))
-        window = window_of(coded.ids, tail, spans)
-        out = reading.read(model, window)
-        others = apart(out["states"], window).tolist()
-        tops = [max(top, value) for top, value in zip(tops, out["window"].tolist(), strict=True)]
-        for row in range(last - first):
-            found.append({**{name: out[name][row].tolist() for name in SENTENCE_HEADS}, "apart": [others[row]]})
-    return {"window": tops, "sentences": found}
+        files = mpnet_files.prepare(models_folder)
+        model = mpnet.Mpnet.load(files, changes or mpnet.CHANGES)
+        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+    except (ImportError, OSError, ValueError) as error:
+        raise ModelUnavailable(f"the second model that reads messages cannot be loaded: {error}") from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return WindowReader(tokenizer, mpnet.window_of, model.read)
 
 
 def windows(

@@ -6,7 +6,7 @@
     with "prompt_k" the answer has "given":[paths], what a prompt with this text would get; the two are one recall
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"read","text":"…","before":"…","sentences":[[0,12],…]} → {"v":1,"ok":true,"window":[…],"sentences":[{…},…]}
-    logits of what is worth remembering in a message (message_reader.py)
+    logits of what is worth remembering in a message (message_reader.py); with "again":true by the second model
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
 {"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","loading":…}  the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}

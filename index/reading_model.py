@@ -65,29 +65,31 @@ class ReadingModel:
 
         return cls({name: value.astype(numpy.float32) for name, value in load_file(path).items()})
 
-    def read(self, model: PackagedModel, window: Window) -> dict[str, Array]:
-        """Return the logits of a window, of which `model` computes the lower layers.
-
-        The result has `window` [3]; `piece` [pieces]; for each of SENTENCE_HEADS [sentences, logits]; and `states`,
-        float32[pieces, STATES], the output of the last layer and of the lower ones.
-        """
-        weights = self._weights
+    def read(self, model: PackagedModel, window: Window) -> tuple[dict[str, Array], Array]:
+        """Return the logits of a window (see `judged`), of which `model` computes the lower layers; and the states,
+        float32[pieces, STATES], the output of the last layer and of the lower ones."""
         types = numpy.zeros((1, len(window.ids)), numpy.int64)
         types[0, window.own + 2 :] = 1
         hidden = lower = model.hidden(numpy.array([window.ids]), types=types, layers=LOWER_LAYERS)[0]
         for layer in range(LAYERS - LOWER_LAYERS):
-            hidden = encoder_layer(hidden, weights, f"layers.{layer}", 1, None)
-        own = hidden[1 : window.own + 1] if window.own else numpy.zeros((1, DIMENSION), numpy.float32)
-        mean = own.mean(0)
-        parts = [hidden[first : max(last, first + 1)] for first, last in window.spans]
-        vectors = numpy.array([numpy.concatenate([part.mean(0), part.max(0), mean]) for part in parts])
-        vectors = vectors.reshape(-1, 3 * DIMENSION)
-        return {
-            "window": linear(numpy.concatenate([mean, own.max(0)]), weights, "window"),
-            "piece": linear(hidden, weights, "piece")[:, 0],
-            "states": numpy.concatenate([hidden, lower], axis=1),
-            **{name: linear(vectors, weights, f"heads.{name}") for name in SENTENCE_HEADS},
-        }
+            hidden = encoder_layer(hidden, self._weights, f"layers.{layer}", 1, None)
+        return judged(hidden, window, self._weights), numpy.concatenate([hidden, lower], axis=1)
+
+
+def judged(hidden: Array, window: Window, weights: Weights) -> dict[str, Array]:
+    """Return the logits `window` [3], and [sentences, logits] for each of SENTENCE_HEADS.
+
+    `hidden`: float32[pieces, dimension], the output of the last layer; `weights`: those of the heads.
+    """
+    own = hidden[1 : window.own + 1] if window.own else numpy.zeros((1, hidden.shape[1]), numpy.float32)
+    mean = own.mean(0)
+    parts = [hidden[first : max(last, first + 1)] for first, last in window.spans]
+    vectors = numpy.array([numpy.concatenate([part.mean(0), part.max(0), mean]) for part in parts], numpy.float32)
+    vectors = vectors.reshape(-1, 3 * hidden.shape[1])
+    return {
+        "window": linear(numpy.concatenate([mean, own.max(0)]), weights, "window"),
+        **{name: linear(vectors, weights, f"heads.{name}") for name in SENTENCE_HEADS},
+    }
 
 
 class ApartHead:

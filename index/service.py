@@ -267,6 +267,7 @@ class RecallService:
         """End when idle, or when the socket is no longer ours."""
         if self._outcome is not None:
             return
+        self._messages.drop_unused()
         busy = self._answering or self._runner.busy
         if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
             self._outcome = Outcome.IDLE
@@ -395,10 +396,13 @@ class RecallService:
         text, before = text_field(message, "text"), text_field(message, "before") or ""
         if text is None or len(text) > MAX_TEXT_CHARACTERS:
             raise UsageError("text is missing or too long")
+        spans = spans_field(message, "sentences", len(text))
         self._last_used = time.monotonic()
-        answer = self._runner.between_questions(
-            lambda: self._messages.read(text, before, spans_field(message, "sentences", len(text)))
-        ).result()
+        if message.get("again") is True:
+            # In this thread: a window takes too long for the model's own, in which questions are answered.
+            answer = self._messages.read_again(text, before, spans)
+        else:
+            answer = self._runner.between_questions(lambda: self._messages.read(text, before, spans)).result()
         self._last_used = time.monotonic()
         return answer, None
 

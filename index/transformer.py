@@ -1,4 +1,4 @@
-"""The layers of a BERT encoder in numpy, for the packaged MiniLM and the model that reads messages.
+"""The layers of a BERT encoder in numpy, for the packaged MiniLM and the models that read messages.
 
 They are forty lines, so that recall by meaning needs neither torch nor transformers: 1.1 GB less to install, and a
 service that is just started answers seconds earlier. A test compares the results with those of sentence-transformers.
@@ -17,8 +17,8 @@ Weights = Mapping[str, Array]
 """By name, as in the file: `layers.0.qkv.weight`."""
 
 DIMENSION, HEADS = 384, 12
+"""Of MiniLM; MPNet has as many heads, of another size."""
 _EPSILON = numpy.float32(1e-12)
-_SCALE = numpy.float32((DIMENSION // HEADS) ** -0.5)
 _GELU_ROWS = 64
 """Rows that are computed at once: they stay in the processor's cache."""
 
@@ -39,16 +39,22 @@ def layer_norm(x: Array, weights: Weights, name: str) -> Array:
     return x
 
 
-def encoder_layer(x: Array, weights: Weights, name: str, texts: int, mask: NDArray[numpy.bool_] | None) -> Array:
+def encoder_layer(
+    x: Array, weights: Weights, name: str, texts: int, mask: NDArray[numpy.bool_] | None, bias: Array | None = None
+) -> Array:
     """Apply the layer `name`.
 
-    `x`: float32[texts * longest, DIMENSION], all texts padded to the longest; `mask`: bool[texts, longest], False where
-    a text is padded; None if none is.
+    `x`: float32[texts * longest, dimension], all texts padded to the longest; `mask`: bool[texts, longest], False where
+    a text is padded; None if none is; `bias`: float32[HEADS, longest, longest], added to the attention of each piece to
+    each.
     """
-    split = linear(x, weights, f"{name}.qkv").reshape(texts, -1, 3, HEADS, DIMENSION // HEADS)
+    size = x.shape[1] // HEADS
+    split = linear(x, weights, f"{name}.qkv").reshape(texts, -1, 3, HEADS, size)
     query, key, value = split.transpose(2, 0, 3, 1, 4)
     attention = query @ key.swapaxes(-1, -2)
-    attention *= _SCALE
+    attention *= numpy.float32(size**-0.5)
+    if bias is not None:
+        attention += bias
     if mask is not None:
         attention += numpy.where(mask, numpy.float32(0), numpy.float32(-1e9))[:, None, None, :]
     attention -= attention.max(-1, keepdims=True)

@@ -1,17 +1,18 @@
-"""The reader for sessions: the model in the recall service, or n-grams without it."""
+"""The reader for sessions: the models in the recall service, or n-grams without it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..index import mpnet_files
 from ..index.client import RecallClient, RequestFailed, ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, locate_model, missing_library
 from ..pipelines.candidate import CATEGORIES
-from ..pipelines.reading.calibration import calibration, sigmoid
+from ..pipelines.reading.calibration import READ_AGAIN, calibration, sigmoid
 from ..pipelines.reading.forms import explicit_form
 from ..pipelines.reading.linear import NO_SENTENCE, NgramReader, length
 from ..pipelines.reading.reading import CHANNELS, Message, MessageReading, SentenceReading
@@ -21,35 +22,60 @@ from ..runtime.settings import Settings
 
 log = logging.getLogger(__name__)
 
-NAME = "model"
+NAME, SECOND = "model", "mpnet"
+"""Names of the readers in `calibration.json`: by the small model, and by the second one where that reads, too."""
 START_SECONDS = 20.0
 """How long a reading waits for a service that it has started."""
 ANSWER_SECONDS = 20.0
+AGAIN_SECONDS = 90.0
+"""For the second model, which may have to be unpacked first."""
 HIGH, PROJECT = 0, 0
 """Indexes in the lists of the heads `tier` and `scope`."""
 
 
+Ask = Callable[[str, str, Sequence[tuple[int, int]]], Mapping[str, Any]]
+"""Takes a text, the agent's words before it, and its sentences; returns what MessageReader returns."""
+
+
 class ModelReader:
-    """Asks the recall service, and combines its answer with the n-grams'. Raises ModelUnavailable."""
+    """Combines the models' answers with the n-grams'. `read` raises what the small model raises."""
 
-    name = NAME
-
-    def __init__(self, client: RecallClient, words: NgramReader) -> None:
-        self._client = client
-        self._words = words
+    def __init__(self, small: Ask, second: Ask | None, words: NgramReader) -> None:
+        """`second`: asked about messages that the small model thinks likely, until it raises ModelUnavailable."""
+        self._small, self._second, self._words = small, second, words
+        self.name = NAME
 
     def read(self, message: Message) -> MessageReading:
         """See Reader."""
+        self.name = NAME
         spans = [(part.start, part.end) for part in message.sentences]
-        answer = self._client.read(message.text, message.before, spans, timeout_seconds=ANSWER_SECONDS)
-        return blended(message, answer["window"], answer["sentences"], self._words)
+        answer = self._small(message.text, message.before, spans)
+        reading = blended(message, answer, self._words)
+        if self._second is None or reading.worth < READ_AGAIN:
+            return reading
+        try:
+            again = self._second(message.text, message.before, spans)
+        except (RequestFailed, ModelUnavailable) as error:
+            log.warning("messages are read by the small model alone: %s", error)
+            self._second = None
+            return reading
+        self.name = SECOND
+        return blended(message, joined(answer, again), self._words, SECOND)
 
 
-def blended(
-    message: Message, window: Sequence[float], parts: Sequence[Mapping[str, Any]], words: NgramReader
-) -> MessageReading:
-    """Combine the logits of the model and of the n-grams into a reading of a message."""
-    own = calibration(NAME)
+def joined(small: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the second model's answer, with that of the small one where the second was not trained or calibrated:
+    ideas, fixes, and whose words they are."""
+    sentences = [
+        {**part, "apart": other["apart"]} for part, other in zip(second["sentences"], small["sentences"], strict=False)
+    ]
+    return {"window": [second["window"][0], *small["window"][1:]], "sentences": sentences}
+
+
+def blended(message: Message, answer: Mapping[str, Any], words: NgramReader, name: str = NAME) -> MessageReading:
+    """Combine a model's answer and the logits of the n-grams into a reading, by the calibration of this name."""
+    window, parts = answer["window"], answer["sentences"]
+    own = calibration(name)
     whole, by_words = words.logits(message)
     found = []
     for number, sentence in enumerate(message.sentences):
@@ -85,6 +111,18 @@ def is_installed(models_folder: Path) -> bool:
         return False
 
 
+def has_second(settings: Settings) -> bool:
+    """Whether the second model is on this machine and wanted."""
+    return settings.reflection.second_model and mpnet_files.is_here(Path(settings.state.models))
+
+
+def who_reads(settings: Settings) -> str:
+    """Say what reads sessions on this machine."""
+    if not is_installed(Path(settings.state.models)):
+        return "words alone"
+    return "both models" if has_second(settings) else "the small model alone"
+
+
 class SessionReader:
     """Reads with the model until it fails, and with n-grams from then on. Use it as a context manager."""
 
@@ -97,9 +135,13 @@ class SessionReader:
             insist and settings is not None and may_start(settings) and is_installed(Path(settings.state.models))
         )
         self._client: RecallClient | None = None
+        self._model: ModelReader | None = None
         self._answered = NAME
         if settings is not None:
-            self._client = RecallClient(settings.state.recall_socket)
+            self._client = client = RecallClient(settings.state.recall_socket)
+            second = partial(client.read, again=True, timeout_seconds=AGAIN_SECONDS)
+            small = partial(client.read, timeout_seconds=ANSWER_SECONDS)
+            self._model = ModelReader(small, second if has_second(settings) else None, self._words)
             if start and may_start(settings):
                 try:
                     ensure_service(settings, START_SECONDS, wait_for_model=True)
@@ -116,23 +158,18 @@ class SessionReader:
         """Close the connection."""
         if self._client is not None:
             self._client.close()
-            self._client = None
+            self._client = self._model = None
 
     @property
     def name(self) -> str:
         """See Reader: the name of the reader that gave the last answer."""
-        return self._answered if self._client is not None else NgramReader.name
+        return self._answered if self._model is not None else NgramReader.name
 
     def read(self, message: Message) -> MessageReading:
         """See Reader. Raises ModelUnavailable if it insists."""
-        self._answered = NAME
-        if self._client is not None:
+        if self._model is not None:
             try:
-                model = ModelReader(self._client, self._words)
-                if self._insists:
-                    with suppress(RequestFailed):  # A passing fault is over when it is asked again.
-                        return model.read(message)
-                return model.read(message)
+                return self._read_by(self._model, message)
             except RequestFailed as error:
                 if self._insists:
                     raise ModelUnavailable(str(error)) from error
@@ -144,3 +181,13 @@ class SessionReader:
                 log.info("the rest of this session is read without the model: %s", error)
                 self.close()
         return self._words.read(message)
+
+    def _read_by(self, model: ModelReader, message: Message) -> MessageReading:
+        try:
+            reading = model.read(message)
+        except RequestFailed:
+            if not self._insists:
+                raise
+            reading = model.read(message)  # A passing fault is over when it is asked again.
+        self._answered = model.name
+        return reading

@@ -15,6 +15,8 @@ from typing import Literal
 
 Eagerness = Literal["cautious", "balanced", "eager"]
 EAGERNESS: tuple[Eagerness, ...] = ("cautious", "balanced", "eager")
+READ_AGAIN = 0.15
+"""Least probability by the small model at which the second one reads a message again."""
 _DATA = Path(__file__).with_name("calibration.json")
 
 

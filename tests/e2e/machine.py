@@ -85,7 +85,14 @@ class Machine:
     @property
     def base_env(self) -> dict[str, str]:
         """Environment of all programs on this machine."""
-        return {"HOME": str(self.home), "PATH": os.environ["PATH"], "TMPDIR": str(self.temporary), "LANG": "C.UTF-8"}
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "TMPDIR": str(self.temporary),
+            "LANG": "C.UTF-8",
+            # It would be unpacked for each machine.
+            "MEMORY_REFLECTION_SECOND_MODEL": "false",
+        }
 
     def memory(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 60) -> str:
         """Run the installed `memory` command and return its stdout. An exit code other than 0 fails the test."""

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.bench.reflection import MODELS
 from memoryvault.hooks.recall_client import is_listening
+from memoryvault.index import mpnet_files
 from memoryvault.index.client import RecallClient, ServiceRefused
 from memoryvault.pipelines.candidate import CATEGORIES
 from memoryvault.pipelines.reading.reading import CHANNELS, Message
@@ -23,7 +25,7 @@ from memoryvault.pipelines.reading.sentences import sentences
 from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.settings import Settings
 from memoryvault.services.mining import MiningRequest
-from memoryvault.services.reading import NAME, SessionReader
+from memoryvault.services.reading import NAME, SECOND, SessionReader
 from memoryvault.tasks.jobs.mining_child import NO_MODEL
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
@@ -92,8 +94,8 @@ def test_a_service_that_is_killed_leaves_the_rest_to_n_grams(
 
 
 @contextmanager
-def failing_service(settings: Settings, failures: int) -> Iterator[list[bytes]]:
-    """A recall service that fails at the first requests, then answers; yields the requests."""
+def failing_service(settings: Settings, failures: int, after: int = 0) -> Iterator[list[bytes]]:
+    """A recall service that fails at so many requests `after` others, then answers; yields the requests."""
     asked: list[bytes] = []
     part = {"sentence": [9.0], "category": [0.0] * len(CATEGORIES), "channel": [0.0] * len(CHANNELS)}
     part |= {"scope": [0.0, 0.0], "tier": [0.0] * 3, "apart": [0.0]}
@@ -104,7 +106,8 @@ def failing_service(settings: Settings, failures: int) -> Iterator[list[bytes]]:
         def handle(self) -> None:
             for line in self.rfile:
                 asked.append(line)
-                self.wfile.write(json.dumps(failure if len(asked) <= failures else answer).encode() + b"\n")
+                fails = after < len(asked) <= after + failures
+                self.wfile.write(json.dumps(failure if fails else answer).encode() + b"\n")
 
     os.makedirs(os.path.dirname(settings.state.recall_socket), exist_ok=True)
     with socketserver.ThreadingUnixStreamServer(settings.state.recall_socket, Answer) as server:
@@ -124,6 +127,39 @@ def test_a_message_at_which_the_service_fails_is_read_by_n_grams_and_the_next_by
             names.append(reader.name)
     assert names == ["words", NAME]
     assert len(asked) == 2
+
+
+def with_second(settings: Settings) -> Settings:
+    return replace(settings, reflection=replace(settings.reflection, second_model=True))
+
+
+@pytest.mark.model
+def test_the_second_model_reads_again_what_the_first_thinks_likely_and_nothing_else(
+    settings: Settings, serve: Callable[[], subprocess.Popen[bytes]]
+) -> None:
+    mpnet_files.files_in(Path(settings.state.models)).folder.symlink_to(mpnet_files.prepare(MODELS).folder)
+    serve()
+    with SessionReader(with_second(settings)) as reader:
+        reading = reader.read(message(RULE, "All tests pass."))
+        assert reader.name == SECOND
+        best = max(range(len(reading.sentences)), key=lambda index: reading.sentences[index].worth)
+        assert sentences(RULE)[best].of(RULE).startswith("from now on every pull request")
+        assert all(part.apart is not None for part in reading.sentences)
+        order = reader.read(message("please fix the typo in the heading", "All tests pass."))
+        assert reader.name == NAME
+        assert reading.worth > order.worth
+    with SessionReader(settings) as reader:
+        reader.read(message(RULE, "All tests pass."))
+        assert reader.name == NAME, "the setting is off"
+
+
+@pytest.mark.model
+def test_where_the_second_model_fails_the_first_reads_the_rest_of_the_session(settings: Settings) -> None:
+    with failing_service(settings, 1, after=1) as asked, SessionReader(with_second(settings), start=False) as reader:
+        for _ in range(2):
+            assert reader.read(message(RULE)).worth > 0
+            assert reader.name == NAME
+    assert [json.loads(line)["again"] for line in asked] == [False, True, False]
 
 
 def test_a_reader_that_insists_asks_again_after_a_passing_fault(settings: Settings) -> None:

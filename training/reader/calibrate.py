@@ -1,8 +1,9 @@
 """Fit `calibration.json` on people that the weights were not trained on: `python -m training.reader.calibrate …`.
 
-Each part of the people is read with weights of the other parts (`--fold` of ngrams.py and finetune.py). The two
+Each part of the people is read with weights of the other parts (`--fold` of ngrams.py and finetune.py). The
 readers' logits become probabilities by a logistic regression; thresholds are the lowest at which the wanted precision
-holds.
+holds. With `--mpnet`, changes of all-mpnet-base-v2 that were trained without all these parts (mpnet.py), the messages
+that it would read again are calibrated by its answers, too.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import Any
 import numpy
 from sklearn.linear_model import LogisticRegression
 
+from memoryvault.bench.reflection import MODELS
+from memoryvault.index.message_reader import load_second
 from memoryvault.pipelines.reading import reading as types
-from memoryvault.pipelines.reading.calibration import Calibration
+from memoryvault.pipelines.reading.calibration import READ_AGAIN, Calibration
 from memoryvault.pipelines.reading.forms import explicit_form
 from memoryvault.pipelines.reading.linear import NO_SENTENCE, NgramReader, length
 from memoryvault.pipelines.reading.ngrams import Weights
@@ -26,9 +29,11 @@ from memoryvault.pipelines.reading.ngrams import Weights
 from .data import LASTING, Message, parts_of, read_again
 from .report import curve
 
-SAVE = {"cautious": 0.92, "balanced": 0.86, "eager": 0.78}
-PROPOSE = {"cautious": 0.68, "balanced": 0.58, "eager": 0.47}
-"""Wanted precision on these people, by eagerness. A message that either reader would remember counts as right."""
+SMALL_SAVE = {"cautious": 0.92, "balanced": 0.86, "eager": 0.78}
+SMALL_PROPOSE = {"cautious": 0.68, "balanced": 0.58, "eager": 0.47}
+SAVE = {"words": SMALL_SAVE, "model": SMALL_SAVE, "mpnet": {"cautious": 0.93, "balanced": 0.88, "eager": 0.80}}
+PROPOSE = {"words": SMALL_PROPOSE, "model": SMALL_PROPOSE, "mpnet": {"cautious": 0.75, "balanced": 0.66, "eager": 0.54}}
+"""Wanted precision on these people, by reader and eagerness. A message that either label holds counts as right."""
 HINT = 0.40
 IDEA, FIX = {"words": 0.3, "model": 0.7}, 0.3
 """Least probabilities. The labelled prompts hold few: at 0.7 two of ten ideas are right, at 0.15 five of 63."""
@@ -157,9 +162,31 @@ class Judged:
         return (self.first.astype(float) + self.second) / 2
 
 
-def crossed(parts: Sequence[Judged], precision: float) -> str:
-    """Describe what is chosen in each part with weights and a limit fitted to the other parts."""
-    chosen, right, of_both, both, of_plain, plain = 0, 0, 0, 0, 0, 0
+SIDES = ("first", "second", "plain")
+
+
+def read_by_mpnet(parts: Sequence[Part], likely: numpy.ndarray, changes: Path) -> list[Part]:
+    """Return the likely messages of each part, with the second model's answers."""
+    reader = load_second(MODELS, changes)
+    starts = numpy.cumsum([len(part.found) for part in parts])[:-1]
+    result = []
+    for part, its in zip(parts, numpy.split(likely, starts), strict=True):
+        found = [m for m, is_likely in zip(part.found, its, strict=True) if is_likely]
+        answers = {}
+        for m in found:
+            out = reader.read(m.text, m.before, [(s.start, s.end) for s in m.sentences])
+            sentences = [
+                {"n": n, "worth": row["sentence"][0], "tier": row["tier"]} for n, row in enumerate(out["sentences"])
+            ]
+            answers[m.id] = {"windows": [out["window"]], "sentences": sentences}
+        result.append(Part(found, answers, part.words))
+    return result
+
+
+def crossed(parts: Sequence[Judged], precision: float, both: int, plain: int) -> str:
+    """Describe what is chosen in each part with weights and a limit fitted to the other parts. `both`, `plain`: how
+    many there are, read again or not."""
+    chosen, right, of_both, of_plain = 0, 0, 0, 0
     for part in parts:
         others = [other for other in parts if other is not part]
         rows = [row for other in others for row in other.rows]
@@ -167,8 +194,8 @@ def crossed(parts: Sequence[Judged], precision: float) -> str:
         either = numpy.concatenate([other.first | other.second for other in others])
         here = probabilities(weights, part.rows) >= threshold(probabilities(weights, rows), either, precision)
         chosen, right = chosen + here.sum(), right + (here & (part.first | part.second)).sum()
-        of_both, both = of_both + (here & part.first & part.second).sum(), both + (part.first & part.second).sum()
-        of_plain, plain = of_plain + (here & part.plain).sum(), plain + part.plain.sum()
+        of_both += (here & part.first & part.second).sum()
+        of_plain += (here & part.plain).sum()
     return f"{chosen}, precision {right / chosen:.2f}, recall {of_both / both:.2f}, plain {of_plain / plain:.2f}"
 
 
@@ -177,6 +204,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("cv", type=Path, help="folder with ngramsN.safetensors and foldN/held.json of some parts N")
     parser.add_argument("out", type=Path)
+    parser.add_argument("--mpnet", type=Path, help="changes.safetensors of mpnet.py")
     parser.add_argument("--folds", type=int, default=4)
     options = parser.parse_args()
     parts = []
@@ -189,59 +217,69 @@ def main() -> None:
             )
     found = [m for part in parts for m in part.found]
     again = {m.id: m for m in read_again(found)}
-    first = numpy.array([holds(m) for m in found])
-    second = numpy.array([holds(again.get(m.id, m)) for m in found])
-    plain = numpy.array([is_plain(m) and is_plain(again.get(m.id, m)) for m in found])
-    either, both = first | second, first & second
-    starts = numpy.cumsum([len(part.found) for part in parts])[:-1]
-    print(f"{len(found)} messages, {either.sum()} of either reader, {both.sum()} of both, {plain.sum()} plain")
+    labels = {m.id: (holds(m), holds(again.get(m.id, m)), is_plain(m) and is_plain(again.get(m.id, m))) for m in found}
+    total = numpy.array(list(labels.values()))
+    all_both, all_plain = int((total[:, 0] & total[:, 1]).sum()), int(total[:, 2].sum())
+    print(f"{len(found)} messages, {(total[:, 0] | total[:, 1]).sum()} of either reader, {all_both} of both")
     known = json.loads(options.out.read_text()) if options.out.exists() else {}
-    result = {}
-    for name in ("words", "model"):
-        logits = [part.answers if name == "model" else None for part in parts]
-        both_ways = list(zip(parts, logits, strict=True))
+    result: dict[str, Any] = {}
+    p = numpy.zeros(0)
+    for name in ("words", "model", "mpnet"):
+        if name == "mpnet":
+            if options.mpnet is None:
+                result[name] = known[name]
+                continue
+            parts = read_by_mpnet(parts, p >= READ_AGAIN, options.mpnet)
         by_people = [
-            Judged(message_rows(part.found, own, part.words), *sides)
-            for (part, own), *sides in zip(
-                both_ways, *(numpy.split(side, starts) for side in (first, second, plain)), strict=True
+            Judged(
+                message_rows(part.found, part.answers if name != "words" else None, part.words),
+                *numpy.array([labels[m.id] for m in part.found]).T,
             )
+            for part in parts
         ]
+        first, second, plain = (numpy.concatenate([getattr(part, of) for part in by_people]) for of in SIDES)
+        either, both = first | second, first & second
         rows = [row for part in by_people for row in part.rows]
         weights = fit(rows, numpy.concatenate([part.wanted for part in by_people]))
         p = probabilities(weights, rows)
-        print(name, {k: round(v, 2) for k, v in weights.items()}, curve(p, found))
-        by_part = [sentence_rows(part.found, own, part.words) for part, own in both_ways]
+        here = [m for part in parts for m in part.found]
+        print(name, {k: round(v, 2) for k, v in weights.items()}, curve(p, here))
+        by_part = [sentence_rows(part.found, part.answers if name != "words" else None, part.words) for part in parts]
         of_sentences = [row for some, _ in by_part for row in some]
         quoted = numpy.array([each for _, some in by_part for each in some])
         by_sentence = fit(of_sentences, quoted.astype(float))
         beside = threshold(probabilities(by_sentence, of_sentences), quoted, 0.75)
+        # Of what is read again, more than HINT is right whatever the second model says.
+        hint = max(threshold(p, either, HINT), READ_AGAIN if name == "mpnet" else 0.0)
         limits = {
             position: {
                 # Words alone save nothing unasked, at any position.
-                "save": round(threshold(p, either, SAVE[position if name == "model" else "cautious"]), 3),
-                "propose": round(threshold(p, either, PROPOSE[position]), 3),
-                "hint": round(threshold(p, either, HINT), 3),
-                "idea": IDEA[name],
+                "save": round(threshold(p, either, SAVE[name][position if name != "words" else "cautious"]), 3),
+                "propose": round(threshold(p, either, PROPOSE[name][position]), 3),
+                "hint": round(hint, 3),
+                "idea": IDEA["words" if name == "words" else "model"],
                 "fix": FIX,
                 "sentence": round(beside, 3),
             }
-            for position in SAVE
+            for position in SMALL_SAVE
         }
         result[name] = {
             "message": {k: round(v, 4) for k, v in weights.items()},
             "sentence": {k: round(v, 4) for k, v in by_sentence.items()},
             "thresholds": limits,
-            "apart": known.get(name, {}).get("apart", {"bias": 0.0}),  # surroundings.py writes it.
+            # surroundings.py writes it; whose words they are only the small model says.
+            "apart": known.get("model" if name == "mpnet" else name, {}).get("apart", {"bias": 0.0}),
         }
-        if name == "model" and len(parts) > 1:
-            for what, share in (("save", SAVE["balanced"]), ("propose", PROPOSE["balanced"])):
-                print(f"balanced {what}, limits of the other parts: {crossed(by_people, share)}")
+        if name != "words" and len(parts) > 1:
+            for what, share in (("save", SAVE[name]["balanced"]), ("propose", PROPOSE[name]["balanced"])):
+                said = crossed(by_people, share, all_both, all_plain)
+                print(f"{name}, balanced {what}, limits of the other parts: {said}")
         for position, its in limits.items():
             for what in ("save", "propose", "hint"):
                 chosen = p >= its[what]
                 print(
                     f"{name} {position} {what} {its[what]}: {chosen.sum()}, precision {either[chosen].mean():.2f},"
-                    f" recall {both[chosen].sum() / both.sum():.2f}, plain {plain[chosen].sum() / plain.sum():.2f}"
+                    f" recall {both[chosen].sum() / all_both:.2f}, plain {plain[chosen].sum() / all_plain:.2f}"
                 )
     options.out.write_text(json.dumps(result, indent=1) + "\n")
 

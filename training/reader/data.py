@@ -15,10 +15,10 @@ EXAMPLES = Path(__file__).with_name("examples")
 OWN_MESSAGES = tuple(EXAMPLES / f"{name}.jsonl" for name in ("typed", "pairs", "people"))
 """Messages of invented people; `people` are 42 with 68 messages each."""
 SECOND_READING = Path(__file__).with_name("second_reading.jsonl")
-"""6,308 of the messages with the labels of a second reader: most with an item or a doubt, and the most similar ones."""
+"""7,166 of the messages with the labels of a second reader: most with an item or a doubt, and the most similar ones."""
 MORE_LABELS = Path(__file__).with_name("more_labels.jsonl")
-"""Labels of 6,897 prompts of 207 more people, from histories of agents in public repositories. An id begins the SHA-256
-of the text, which is not stored here."""
+"""Labels of 9,051 prompts of 212 more people, from histories of agents in public repositories. An id begins the SHA-256
+of the text, which is not stored here. The packaged weights of MiniLM learned from the first 6,897."""
 LASTING = ("preference", "correction", "fact", "workflow")
 CATEGORIES = (*LASTING, "fix", "idea")
 TIERS = ("high", "medium", "low")

@@ -10,7 +10,7 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +62,10 @@ class Example:
     """float16[pieces, DIMENSION] of the lower layers, which do not change."""
 
 
-def examples(found: Sequence[Message], own: Tokenizer) -> list[Example]:
+WindowOf = Callable[[Sequence[int], Sequence[int], Sequence[tuple[int, int]]], Window]
+
+
+def examples(found: Sequence[Message], own: Tokenizer, window_of: WindowOf = window_of) -> list[Example]:
     result = []
     encode = lambda text: own.encode(text, add_special_tokens=False)  # noqa: E731
     for number, m in enumerate(found):

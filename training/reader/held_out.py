@@ -11,7 +11,8 @@ import argparse
 import json
 from pathlib import Path
 
-from memoryvault.bench.reflection import InProcess, answers_of
+from memoryvault.bench.reflection import MODELS, answers_of, in_process
+from memoryvault.index.message_reader import MessageReader
 from memoryvault.index.reading_model import ReadingModel
 from memoryvault.pipelines.reading.linear import NgramReader
 from memoryvault.pipelines.reading.ngrams import Weights
@@ -26,6 +27,7 @@ def main() -> None:
         "cv", type=Path, help="folder with ngramsN.safetensors and foldN/weights.safetensors of some parts N"
     )
     parser.add_argument("out", type=Path)
+    parser.add_argument("--mpnet", type=Path, help="changes.safetensors of mpnet.py")
     parser.add_argument("--folds", type=int, default=4)
     options = parser.parse_args()
     second = {row["id"]: row["items"] for row in read_rows(SECOND_READING)}
@@ -40,7 +42,8 @@ def main() -> None:
             _, held = parts_of(options.data, options.folds, fold)
             here = [{**rows[m.id], "second": second.get(m.id, rows[m.id]["items"])} for m in held]
             labels.writelines(json.dumps(row) + "\n" for row in here)
-            found = answers_of(here, InProcess(ReadingModel.load(weights), words))
+            reader = MessageReader(MODELS, ReadingModel.load(weights), options.mpnet)
+            found = answers_of(here, in_process(reader, words, again=options.mpnet is not None))
             answers.writelines(json.dumps(row) + "\n" for row in found.values())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -80,21 +81,25 @@ class ReadingModel(nn.Module):
         for layer in self.layers:
             hidden = layer(hidden, at.mask)
         hidden = self.drop(hidden)
-        own = at.own[..., None]
-        mean = (hidden * own).sum(1) / own.sum(1).clamp(min=1)
-        top = hidden.masked_fill(~own, -1e4).max(1).values.clamp(min=-1e3)
-        rows = []
-        for row, window in enumerate(batch):
-            for first, last in window.spans:
-                part = hidden[row, first : max(last, first + 1)]
-                rows.append(torch.cat([part.mean(0), part.max(0).values, mean[row]]))
-        vectors = torch.stack(rows) if rows else hidden.new_zeros(0, 3 * DIMENSION)
-        return {
-            "window": self.window(torch.cat([mean, top], 1)),
-            "piece": self.piece(hidden)[..., 0],
-            "hidden": hidden,
-            **{name: head(vectors) for name, head in self.heads.items()},
-        }
+        return {**judged(self, hidden, batch, at.own), "hidden": hidden}
+
+
+def judged(model: Any, hidden: Tensor, batch: Sequence[Window], own: Tensor) -> dict[str, Tensor]:
+    """Return the logits of the heads of `model` for the output of its last layer."""
+    own = own[..., None]
+    mean = (hidden * own).sum(1) / own.sum(1).clamp(min=1)
+    top = hidden.masked_fill(~own, -1e4).max(1).values.clamp(min=-1e3)
+    rows = []
+    for row, window in enumerate(batch):
+        for first, last in window.spans:
+            part = hidden[row, first : max(last, first + 1)]
+            rows.append(torch.cat([part.mean(0), part.max(0).values, mean[row]]))
+    vectors = torch.stack(rows) if rows else hidden.new_zeros(0, 3 * hidden.shape[-1])
+    return {
+        "window": model.window(torch.cat([mean, top], 1)),
+        "piece": model.piece(hidden)[..., 0],
+        **{name: head(vectors) for name, head in model.heads.items()},
+    }
 
 
 def lower_hidden(model: PackagedModel, at: Padded) -> Tensor:

