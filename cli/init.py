@@ -281,8 +281,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     found = [name for name in AGENTS_THAT_READ if shutil.which(name, path=context.env.get("PATH"))]
     if "reflection.miner" in settings.origins or not found:
         return None
-    from ..services.corpus.estimate import tokens_a_session  # imported here: they load the miner
-    from ..services.reading import has_second
+    from ..services.corpus.estimate import tokens_a_session  # imported here: it loads the miner
 
     tokens = tokens_a_session(plan_history(settings, days), settings)
     cap = settings.reflection.daily_token_cap
@@ -294,10 +293,9 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
         f"  {number}  {name} as well, with its own login: finds up to 8 of 10; {cost}{most}\n"
         for number, name in enumerate(found, 2)
     )
-    finds = 7 if has_second(settings) else 6
     question = (
         "memory: who is to read your sessions for what is worth keeping?\n"
-        f"  1  this machine alone: free, nothing leaves it; finds about {finds} of 10\n{lines}Which? [1] "
+        f"  1  this machine alone: free, nothing leaves it; finds about 6 of 10\n{lines}Which? [1] "
     )
     return ("local", *found)[read_choice(question, len(found) + 1) - 1]
 

@@ -72,7 +72,8 @@ def _unpack(folder: Path) -> None:
         raise ModelUnavailable(f"the model {NAME} is not on this machine (docs/how-to/install.md)")
     temporary = folder.parent / PARTIAL_FOLDER / _INSIDE
     shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
-    temporary.mkdir(mode=0o700, parents=True)
+    for each in (folder.parent, temporary.parent, temporary):
+        each.mkdir(mode=0o700, exist_ok=True)
     try:
         whole = temporary / "whole.zip"
         with whole.open("wb") as file:
