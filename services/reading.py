@@ -27,7 +27,7 @@ NAME, SECOND = "model", "mpnet"
 START_SECONDS = 20.0
 """How long a reading waits for a service that it has started."""
 ANSWER_SECONDS = 20.0
-AGAIN_SECONDS = 90.0
+AGAIN_SECONDS = 60.0
 """For the second model, which may have to be unpacked first."""
 HIGH, PROJECT = 0, 0
 """Indexes in the lists of the heads `tier` and `scope`."""
@@ -56,6 +56,9 @@ class ModelReader:
         try:
             again = self._second(message.text, message.before, spans)
         except (RequestFailed, ModelUnavailable) as error:
+            why = error.__cause__
+            if isinstance(why, ServiceUnavailable) and not isinstance(why.__cause__, TimeoutError):
+                raise  # The service is gone, and the small model with it.
             log.warning("messages are read by the small model alone: %s", error)
             self._second = None
             return reading

@@ -29,7 +29,7 @@ def test_before_anything_is_embedded_the_model_that_will_be_used_is_named(sandbo
     (row,) = sandbox.json("config", "model")["models"]
     assert (row["in_force"], row["installed"]) == (False, True)
     found = dict(CHECKS)["model"](Context(sandbox.environment))
-    assert (found.grade, found.detail) == ("ok", DEFAULT_MODEL)
+    assert (found.grade, found.detail) == ("ok", f"{DEFAULT_MODEL}; sessions are read by the small model alone")
 
 
 @pytest.mark.model

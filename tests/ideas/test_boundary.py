@@ -48,6 +48,7 @@ WRITERS = {
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
     "index/model_download.py": STATE,
+    "index/mpnet_files.py": STATE,
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
     "sources/completion/agent_cli.py": STATE,

@@ -85,13 +85,30 @@ def test_damaged_packages_leave_nothing_behind(tmp_path: Path, monkeypatch: pyte
     models = tmp_path / "models"
     with pytest.raises(ModelUnavailable, match="are damaged: install them again"):
         mpnet_files.prepare(models)
-    assert [path for path in models.rglob("*") if path.is_file()] == []
+    assert [path.name for path in models.rglob("*") if path.is_file()] == [".unpacking.lock"]
+
+
+def test_a_disk_that_is_nearly_full_is_not_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpnet_files, "_packed", lambda: [tmp_path / "part"] * 5)
+    monkeypatch.setattr(mpnet_files, "UNPACKING_BYTES", 10**18)
+    with pytest.raises(ModelUnavailable, match="GB of free disk"):
+        mpnet_files.prepare(tmp_path / "models")
 
 
 @pytest.mark.model
-def test_other_weights_are_refused(tmp_path: Path) -> None:
+def test_other_weights_are_refused_without_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, other = mpnet_files.prepare(MODELS), mpnet_files.files_in(tmp_path)
     shutil.copytree(files.folder, other.folder, ignore=shutil.ignore_patterns("model.safetensors"))
     other.weights.write_bytes(b"other")
+    monkeypatch.setattr(mpnet_files, "_packed", list)
     with pytest.raises(ModelUnavailable, match="is damaged or not the expected file"):
         MessageReader(tmp_path).read_again(TEXT, "", SPANS)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_damaged_copy_is_unpacked_anew(tmp_path: Path) -> None:
+    files = mpnet_files.files_in(tmp_path)
+    files.folder.mkdir()
+    files.weights.write_bytes(b"other")
+    assert mpnet_files.prepare(tmp_path).weights.stat().st_size > 400_000_000

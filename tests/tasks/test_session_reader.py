@@ -94,7 +94,9 @@ def test_a_service_that_is_killed_leaves_the_rest_to_n_grams(
 
 
 @contextmanager
-def failing_service(settings: Settings, failures: int, after: int = 0) -> Iterator[list[bytes]]:
+def failing_service(
+    settings: Settings, failures: int, after: int = 0, *, hangs_up: bool = False
+) -> Iterator[list[bytes]]:
     """A recall service that fails at so many requests `after` others, then answers; yields the requests."""
     asked: list[bytes] = []
     part = {"sentence": [9.0], "category": [0.0] * len(CATEGORIES), "channel": [0.0] * len(CHANNELS)}
@@ -107,6 +109,8 @@ def failing_service(settings: Settings, failures: int, after: int = 0) -> Iterat
             for line in self.rfile:
                 asked.append(line)
                 fails = after < len(asked) <= after + failures
+                if fails and hangs_up:
+                    return
                 self.wfile.write(json.dumps(failure if fails else answer).encode() + b"\n")
 
     os.makedirs(os.path.dirname(settings.state.recall_socket), exist_ok=True)
@@ -160,6 +164,17 @@ def test_where_the_second_model_fails_the_first_reads_the_rest_of_the_session(se
             assert reader.read(message(RULE)).worth > 0
             assert reader.name == NAME
     assert [json.loads(line)["again"] for line in asked] == [False, True, False]
+
+
+@pytest.mark.model
+def test_where_the_service_ends_while_the_second_model_reads_no_model_reads_the_rest(settings: Settings) -> None:
+    with (
+        failing_service(settings, 2, after=1, hangs_up=True) as asked,
+        SessionReader(with_second(settings), start=False) as reader,
+    ):
+        reader.read(message(RULE))
+        assert reader.name == "words"
+    assert len(asked) == 3, "the client asks a service that hung up once more"
 
 
 def test_a_reader_that_insists_asks_again_after_a_passing_fault(settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 `python -m memoryvault.training.reader.mpnet DATA MODEL OUT` writes `changes.safetensors` into OUT: what the package has
 as `index/mpnet_changes.safetensors`. MODEL: folder with sentence-transformers/all-mpnet-base-v2. `--without 0 1` leaves
-these quarters of the people out, so that calibrate.py and held_out.py can judge by them. 35 minutes on two cores.
+these quarters of the people out, so that calibrate.py and held_out.py can judge by them. 40 minutes on two cores.
 
 The upper layers are trained, at last on our examples of another's words. What changes in a matrix is then replaced by
 the product of two narrow ones, the nearest of their rank: 8 MB instead of 85.

@@ -268,6 +268,8 @@ def _save_blend(logits: numpy.ndarray, is_apart: numpy.ndarray) -> None:
         blend = LogisticRegression(C=C_BLEND).fit(logits[:, : len(columns)], is_apart)
         weights = {"bias": blend.intercept_[0] + STRICT, **dict(zip(columns, blend.coef_[0], strict=True))}
         known[reader]["apart"] = {name: round(float(value), 4) for name, value in weights.items()}
+        if reader == "model":
+            known["mpnet"]["apart"] = known[reader]["apart"]  # It is asked this about all messages.
         print(reader, known[reader]["apart"])
     path.write_text(json.dumps(known, indent=1) + "\n")
 
