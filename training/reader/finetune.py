@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -205,6 +206,42 @@ def batches(all_windows: Sequence[Example], draw: random.Random | None) -> list[
     return found
 
 
+def fit(
+    model: nn.Module,
+    rates: list[dict[str, Any]],
+    all_windows: Sequence[Example],
+    draw: random.Random,
+    epochs: int,
+    forward: Callable[[Any, Sequence[Example]], tuple[dict[str, Tensor], Tensor]],
+    least: float,
+    after_epoch: Callable[[int], None] = lambda epoch: None,
+) -> None:
+    """Train the model for so many epochs, at rates that rise for a tenth of the steps and then fall to a `least` share.
+
+    `rates`: the groups of parameters that AdamW takes.
+    """
+    steps = len(batches(all_windows, random.Random(0))) * epochs
+    optimizer = torch.optim.AdamW(rates, weight_decay=0.01)
+    warm = max(1, steps // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda s: min(1.0, s / warm) * max(least, 1 - max(0, s - warm) / (steps - warm + 1))
+    )
+    began, step = time.time(), 0
+    for epoch in range(1, epochs + 1):
+        model.train()
+        for batch in batches(all_windows, draw):
+            loss = loss_of(*forward(model, batch), batch)
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            step += 1
+            if step % 50 == 0:
+                print(f"step {step}/{steps} loss {loss.item():.3f} {time.time() - began:.0f}s", flush=True)
+        after_epoch(epoch)
+
+
 @torch.inference_mode()
 def predict(model: ReadingModel, found: Sequence[Message], all_windows: Sequence[Example]) -> dict:
     """For each message: logits of its best window, and of its sentences."""
@@ -274,34 +311,17 @@ def main() -> None:
     for some in (train_windows, *(its for _, its in judged.values())):
         add_lower(some, packaged)
     torch.manual_seed(options.seed)
-    draw = random.Random(options.seed)
+    print(f"{len(train)} messages, {len(train_windows)} windows", flush=True)
+
+    def after_epoch(epoch: int) -> None:
+        if held:
+            print(f"epoch {epoch}: {report(held, predict(model, held, judged['held'][1]))}", flush=True)
+
     body = [p for n, p in model.named_parameters() if n.startswith("layers.")]
     heads = [p for n, p in model.named_parameters() if not n.startswith("layers.")]
-    steps = len(batches(train_windows, random.Random(0))) * options.epochs
-    optimizer = torch.optim.AdamW(
-        [{"params": body, "lr": options.rate}, {"params": heads, "lr": 1e-3}], weight_decay=0.01
-    )
-    warm = max(1, steps // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda s: min(1.0, s / warm) * max(0.08, 1 - max(0, s - warm) / (steps - warm + 1))
-    )
-    print(f"{len(train)} messages, {len(train_windows)} windows, {steps} steps", flush=True)
-    began = time.time()
-    step = 0
-    for epoch in range(options.epochs):
-        model.train()
-        for batch in batches(train_windows, draw):
-            loss = loss_of(*forward(model, batch), batch)
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            step += 1
-            if step % 50 == 0:
-                print(f"step {step}/{steps} loss {loss.item():.3f} {time.time() - began:.0f}s", flush=True)
-        if held:
-            print(f"epoch {epoch + 1}: {report(held, predict(model, held, judged['held'][1]))}", flush=True)
+    rates = [{"params": body, "lr": options.rate}, {"params": heads, "lr": 1e-3}]
+    draw = random.Random(options.seed)
+    fit(model, rates, train_windows, draw, options.epochs, forward, 0.08, after_epoch)
     options.out.mkdir(parents=True, exist_ok=True)
     save_file(
         {name: value.detach().half() for name, value in model.named_parameters()}, options.out / "weights.safetensors"

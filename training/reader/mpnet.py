@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -39,7 +39,7 @@ from .data import (
     read_again,
     read_rows,
 )
-from .finetune import Example, batches, examples, loss_of
+from .finetune import Example, batches, examples, fit
 from .model import judged
 
 DIMENSION, FROZEN_LAYERS = 768, 6
@@ -131,30 +131,13 @@ def averaged(first: Sequence[Example], second: Sequence[Example], names: Sequenc
     return list(first)
 
 
-def fit(
-    model: Mpnet, all_windows: Sequence[Example], draw: random.Random, epochs: int, rate: float, head_rate: float
-) -> None:
-    """Train the model for so many epochs."""
-    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    body = [p for name, p in trained if name.startswith("encoder.")]
-    heads = [p for name, p in trained if not name.startswith("encoder.")]
-    steps = len(batches(all_windows, random.Random(0))) * epochs
-    optimizer = torch.optim.AdamW([{"params": body, "lr": rate}, {"params": heads, "lr": head_rate}], weight_decay=0.01)
-    warm = max(1, steps // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda s: min(1.0, s / warm) * max(LEAST_RATE, 1 - max(0, s - warm) / (steps - warm + 1))
-    )
-    began = time.time()
-    model.train()
-    for step, batch in enumerate((batch for _ in range(epochs) for batch in batches(all_windows, draw)), 1):
-        loss = loss_of(*forward(model, batch), batch)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        if step % 50 == 0:
-            print(f"step {step}/{steps} loss {loss.item():.3f} {time.time() - began:.0f}s", flush=True)
+def rates(model: Mpnet, body: float, heads: float) -> list[dict[str, Any]]:
+    """Return the parameters that are trained, with their rates."""
+    trained = [(name.startswith("encoder."), p) for name, p in model.named_parameters() if p.requires_grad]
+    return [
+        {"params": [p for is_body, p in trained if is_body], "lr": body},
+        {"params": [p for is_body, p in trained if not is_body], "lr": heads},
+    ]
 
 
 def last_windows(
@@ -231,8 +214,9 @@ def main() -> None:
     add_lower(all_windows, model)
     print(f"{len(train)} messages, {len(all_windows)} windows", flush=True)
     draw = random.Random(1)
-    fit(model, all_windows, draw, EPOCHS, RATE, HEAD_RATE)
-    fit(model, last_windows(all_windows, tokenizer, model, draw), draw, 1, LAST_RATE, LAST_HEAD_RATE)
+    fit(model, rates(model, RATE, HEAD_RATE), all_windows, draw, EPOCHS, forward, LEAST_RATE)
+    last = last_windows(all_windows, tokenizer, model, draw)
+    fit(model, rates(model, LAST_RATE, LAST_HEAD_RATE), last, draw, 1, forward, LEAST_RATE)
     options.out.mkdir(parents=True, exist_ok=True)
     save_file(changes(model, before), options.out / "changes.safetensors")
 
