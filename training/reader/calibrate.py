@@ -167,7 +167,7 @@ SIDES = ("first", "second", "plain")
 
 def read_by_mpnet(parts: Sequence[Part], likely: numpy.ndarray, changes: Path) -> list[Part]:
     """Return the likely messages of each part, with the second model's answers."""
-    reader = load_second(MODELS, changes)
+    reader = load_second(MODELS, changes).reader
     starts = numpy.cumsum([len(part.found) for part in parts])[:-1]
     result = []
     for part, its in zip(parts, numpy.split(likely, starts), strict=True):

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import torch
 from safetensors.torch import save_file
@@ -63,6 +63,14 @@ class Example:
     """float16[pieces, DIMENSION] of the lower layers, which do not change."""
 
 
+class HasWindow(Protocol):
+    """What `fit` takes."""
+
+    window: Window
+    lower: Tensor | None
+
+
+T = TypeVar("T", bound=HasWindow)
 WindowOf = Callable[[Sequence[int], Sequence[int], Sequence[tuple[int, int]]], Window]
 
 
@@ -180,7 +188,7 @@ def loss_of(out: dict[str, Tensor], own: Tensor, batch: Sequence[Example]) -> Te
     return total
 
 
-def batches(all_windows: Sequence[Example], draw: random.Random | None) -> list[list[Example]]:
+def batches(all_windows: Sequence[T], draw: random.Random | None) -> list[list[T]]:
     order = list(range(len(all_windows)))
     if draw:
         draw.shuffle(order)
@@ -191,8 +199,8 @@ def batches(all_windows: Sequence[Example], draw: random.Random | None) -> list[
         ]
     else:
         order.sort(key=lambda k: len(all_windows[k].window.ids))
-    found: list[list[Example]] = []
-    current: list[Example] = []
+    found: list[list[T]] = []
+    current: list[T] = []
     longest = 0
     for k in order:
         longest = max(longest, len(all_windows[k].window.ids))
@@ -206,13 +214,17 @@ def batches(all_windows: Sequence[Example], draw: random.Random | None) -> list[
     return found
 
 
+def loss_of_batch(model: ReadingModel, batch: Sequence[Example]) -> Tensor:
+    return loss_of(*forward(model, batch), batch)
+
+
 def fit(
     model: nn.Module,
     rates: list[dict[str, Any]],
-    all_windows: Sequence[Example],
+    all_windows: Sequence[T],
     draw: random.Random,
     epochs: int,
-    forward: Callable[[Any, Sequence[Example]], tuple[dict[str, Tensor], Tensor]],
+    loss_of_batch: Callable[[Any, Sequence[T]], Tensor],
     least: float,
     after_epoch: Callable[[int], None] = lambda epoch: None,
 ) -> None:
@@ -230,7 +242,7 @@ def fit(
     for epoch in range(1, epochs + 1):
         model.train()
         for batch in batches(all_windows, draw):
-            loss = loss_of(*forward(model, batch), batch)
+            loss = loss_of_batch(model, batch)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -321,7 +333,7 @@ def main() -> None:
     heads = [p for n, p in model.named_parameters() if not n.startswith("layers.")]
     rates = [{"params": body, "lr": options.rate}, {"params": heads, "lr": 1e-3}]
     draw = random.Random(options.seed)
-    fit(model, rates, train_windows, draw, options.epochs, forward, 0.08, after_epoch)
+    fit(model, rates, train_windows, draw, options.epochs, loss_of_batch, 0.08, after_epoch)
     options.out.mkdir(parents=True, exist_ok=True)
     save_file(
         {name: value.detach().half() for name, value in model.named_parameters()}, options.out / "weights.safetensors"

@@ -39,7 +39,7 @@ from .data import (
     read_again,
     read_rows,
 )
-from .finetune import Example, batches, examples, fit
+from .finetune import Example, T, batches, examples, fit, loss_of
 from .model import judged
 
 DIMENSION, FROZEN_LAYERS = 768, 6
@@ -53,18 +53,15 @@ LAST_RATE, LAST_HEAD_RATE = 1e-5, 1e-4
 WHOSE_WORDS = Path(__file__).parent / "examples" / "apart.jsonl"
 
 
-class Mpnet(nn.Module):
-    """The model with heads as those of model.ReadingModel."""
+class Encoder(nn.Module):
+    """The layers of the model, of which the lower ones stay as they are."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         packaged = MPNetModel.from_pretrained(folder, add_pooling_layer=False)
         self.embeddings, self.encoder = packaged.embeddings, packaged.encoder
         self.drop = nn.Dropout(0.1)
-        self.window = nn.Linear(2 * DIMENSION, len(WINDOW_HEADS))
-        self.piece = nn.Linear(DIMENSION, 1)
-        self.heads = nn.ModuleDict({name: nn.Linear(3 * DIMENSION, size) for name, size in SENTENCE_HEADS.items()})
-        for part in (self.embeddings, self.encoder.layer[:FROZEN_LAYERS]):
+        for part in (self.embeddings, self.encoder.relative_attention_bias, self.encoder.layer[:FROZEN_LAYERS]):
             part.requires_grad_(False)
 
     def run(self, x: Tensor, mask: Tensor, layers: nn.ModuleList) -> Tensor:
@@ -78,9 +75,22 @@ class Mpnet(nn.Module):
         """Return the output of the frozen layers."""
         return self.run(self.embeddings(ids), mask, self.encoder.layer[:FROZEN_LAYERS])
 
+    def upper(self, lower: Tensor, mask: Tensor) -> Tensor:
+        """Return the output of the last layer, of that of the frozen ones."""
+        return self.drop(self.run(lower, mask, self.encoder.layer[FROZEN_LAYERS:])).float()
+
+
+class Mpnet(Encoder):
+    """The model with heads as those of model.ReadingModel."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.window = nn.Linear(2 * DIMENSION, len(WINDOW_HEADS))
+        self.piece = nn.Linear(DIMENSION, 1)
+        self.heads = nn.ModuleDict({name: nn.Linear(3 * DIMENSION, size) for name, size in SENTENCE_HEADS.items()})
+
     def forward(self, lower: Tensor, batch: Sequence[Window], mask: Tensor, own: Tensor) -> dict[str, Tensor]:
-        hidden = self.drop(self.run(lower, mask, self.encoder.layer[FROZEN_LAYERS:])).float()
-        return judged(self, hidden, batch, own)
+        return judged(self, self.upper(lower, mask), batch, own)
 
 
 def padded(batch: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor]:
@@ -95,19 +105,31 @@ def padded(batch: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor]:
     return ids, mask, own
 
 
+def lower_of(batch: Sequence[T], mask: Tensor) -> Tensor:
+    """Return float32[batch, longest, DIMENSION], what add_lower kept."""
+    lower = torch.zeros(*mask.shape, DIMENSION)
+    for row, e in enumerate(batch):
+        assert e.lower is not None
+        lower[row, : len(e.lower)] = e.lower.float()
+    return lower
+
+
 def forward(model: Mpnet, batch: Sequence[Example]) -> tuple[dict[str, Tensor], Tensor]:
     """Logits, and the mask of the messages' own pieces."""
-    ids, mask, own = padded([e.window for e in batch])
-    lower = torch.zeros(*ids.shape, DIMENSION)
-    for row, e in enumerate(batch):
-        lower[row, : len(e.lower)] = e.lower.float()
+    _, mask, own = padded([e.window for e in batch])
+    lower = lower_of(batch, mask)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         out = model(lower, [e.window for e in batch], mask, own)
     return {name: value.float() for name, value in out.items()}, own.float()
 
 
+def loss_of_batch(model: Mpnet, batch: Sequence[Example]) -> Tensor:
+    return loss_of(*forward(model, batch), batch)
+
+
 @torch.inference_mode()
-def add_lower(found: Sequence[Example], model: Mpnet) -> None:
+def add_lower(found: Sequence[T], model: Encoder) -> None:
+    """Keep for each window what the frozen layers make of it."""
     for batch in batches(found, None):
         ids, mask, _ = padded([e.window for e in batch])
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -132,7 +154,7 @@ def averaged(first: Sequence[Example], second: Sequence[Example], names: Sequenc
     return list(first)
 
 
-def rates(model: Mpnet, body: float, heads: float) -> list[dict[str, Any]]:
+def rates(model: Encoder, body: float, heads: float) -> list[dict[str, Any]]:
     """Return the parameters that are trained, with their rates."""
     trained = [(name.startswith("encoder."), p) for name, p in model.named_parameters() if p.requires_grad]
     return [
@@ -164,7 +186,7 @@ def last_windows(
     return mine + draw.sample(list(all_windows), 2 * len(mine))
 
 
-def changes(model: Mpnet, before: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def changes(model: Encoder, before: Mapping[str, Tensor], rank: int = RANK) -> dict[str, Tensor]:
     """Return what index/mpnet.py takes."""
     found: dict[str, Tensor] = {}
     for number in range(FROZEN_LAYERS, len(model.encoder.layer)):
@@ -176,10 +198,10 @@ def changes(model: Mpnet, before: Mapping[str, Tensor]) -> dict[str, Tensor]:
                 found[f"{own}.weight"] = weight
                 continue
             u, s, v = torch.linalg.svd(weight - before[f"{name}.weight"], full_matrices=False)
-            found[f"{own}.weight.left"] = u[:, :RANK] * s[:RANK]
-            found[f"{own}.weight.right"] = v[:RANK]
+            found[f"{own}.weight.left"] = u[:, :rank] * s[:rank]
+            found[f"{own}.weight.right"] = v[:rank]
     for name, value in model.state_dict().items():
-        if name.startswith(("window.", "heads.")):
+        if name.startswith(("window.", "heads.", "compare.")):
             found[name] = value
     return {name: value.detach().half().contiguous() for name, value in found.items()}
 
@@ -215,9 +237,9 @@ def main() -> None:
     add_lower(all_windows, model)
     print(f"{len(train)} messages, {len(all_windows)} windows", flush=True)
     draw = random.Random(1)
-    fit(model, rates(model, RATE, HEAD_RATE), all_windows, draw, EPOCHS, forward, LEAST_RATE)
+    fit(model, rates(model, RATE, HEAD_RATE), all_windows, draw, EPOCHS, loss_of_batch, LEAST_RATE)
     last = last_windows(all_windows, tokenizer, model, draw)
-    fit(model, rates(model, LAST_RATE, LAST_HEAD_RATE), last, draw, 1, forward, LEAST_RATE)
+    fit(model, rates(model, LAST_RATE, LAST_HEAD_RATE), last, draw, 1, loss_of_batch, LEAST_RATE)
     options.out.mkdir(parents=True, exist_ok=True)
     save_file(changes(model, before), options.out / "changes.safetensors")
 
