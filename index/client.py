@@ -105,12 +105,7 @@ class RecallClient:
     def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
         """Embed passages. Raises ModelUnavailable without a service or a model, or without an answer in time, and
         RequestFailed where these texts are what fails."""
-        try:
-            answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
-        except RequestFailed:
-            raise
-        except (ServiceUnavailable, ServiceRefused) as error:
-            raise ModelUnavailable(str(error)) from error
+        answer = self._ask_model({"op": "embed", "texts": list(texts)}, timeout_seconds)
         dimension = int(answer["dim"])
         rows = base64.b64decode(answer["vectors"])
         size = 4 * dimension
@@ -130,6 +125,14 @@ class RecallClient:
         """Read a message, `again` with the second model (message_reader.py). Raises as `embed` does."""
         spans = [list(span) for span in sentences]
         message = {"op": "read", "text": text, "before": before, "sentences": spans, "again": again}
+        return self._ask_model(message, timeout_seconds)
+
+    def compare(self, text: str, others: Sequence[str], *, timeout_seconds: float) -> list[list[float]]:
+        """Compare a statement with others (message_reader.SecondModel). Raises as `embed` does."""
+        answer = self._ask_model({"op": "compare", "text": text, "others": list(others)}, timeout_seconds)
+        return [[float(logit) for logit in row] for row in answer["logits"]]
+
+    def _ask_model(self, message: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
         try:
             return self.request(message, timeout_seconds)
         except RequestFailed:

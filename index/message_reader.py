@@ -1,11 +1,12 @@
-"""Read messages with the fine-tuned models, in the recall service: texts in, logits out."""
+"""Read messages, and compare statements, with the fine-tuned models, in the recall service: texts in, logits out."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,14 @@ from .embedder import DEFAULT_MODEL, LIBRARY_ENVIRONMENT, locate_model, verify_m
 from .runner import release_memory
 
 if TYPE_CHECKING:
+    from .mpnet import Mpnet
     from .reading_model import ApartHead, ReadingModel, Window
     from .transformer import Array
 
 MOST_WINDOWS = 12
 """Most windows of one message that are read; the rest of a longer text is ignored."""
 UNUSED_SECONDS = 300.0
-"""How long the second model, of 0.4 GB, stays in memory after its last message."""
+"""How long the second model, of 0.4 GB, stays in memory after its last use."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,31 @@ class WindowReader:
         return {"window": tops, "sentences": found}
 
 
+@dataclass(frozen=True)
+class SecondModel:
+    """all-mpnet-base-v2 with what our two trainings made of it."""
+
+    reader: WindowReader
+    comparer: Mpnet
+
+    def compare(self, text: str, others: Sequence[str]) -> list[list[float]]:
+        """Return, for each of the other statements, the logits of mpnet.Mpnet.compare. The order of a pair does not
+        matter."""
+        tokenizer = self.reader.tokenizer
+        ids = {each: tokenizer.encode(each, add_special_tokens=False).ids for each in (text, *others)}
+        pairs = (sorted((text, other)) for other in others)
+        return [self.comparer.compare(ids[first], ids[second]).tolist() for first, second in pairs]
+
+
 class MessageReader:
-    """Both models. Each is loaded at its first message, in that thread; other threads wait."""
+    """Both models. Each is loaded at its first use, in that thread; other threads wait."""
 
     def __init__(self, models_folder: Path, upper: ReadingModel | None = None, changes: Path | None = None) -> None:
         """`upper`, `changes`: take the place of the packaged weights of the small and of the second model."""
         self._models_folder, self._upper, self._changes = models_folder, upper, changes
         self._lock, self._second_lock = threading.Lock(), threading.Lock()
         self._small: WindowReader | None = None
-        self._second: WindowReader | None = None
+        self._second: SecondModel | None = None
         self._second_used = 0.0
 
     def read(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -82,10 +100,20 @@ class MessageReader:
 
     def read_again(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
         """Read a message with the second model: as `read`, without `apart`. Raises ModelUnavailable."""
+        with self._loaded_second() as second:
+            return second.reader.read(text, before, sentences)
+
+    def compare(self, text: str, others: Sequence[str]) -> list[list[float]]:
+        """See SecondModel.compare. Raises ModelUnavailable."""
+        with self._loaded_second() as second:
+            return second.compare(text, others)
+
+    @contextmanager
+    def _loaded_second(self) -> Iterator[SecondModel]:
         with self._second_lock:
             self._second = self._second or load_second(self._models_folder, self._changes)
             self._second_used = time.monotonic()
-            return self._second.read(text, before, sentences)
+            yield self._second
 
     @property
     def holds_second(self) -> bool:
@@ -124,8 +152,9 @@ class MessageReader:
         return WindowReader(tokenizer, reading_model.window_of, judge)
 
 
-def load_second(models_folder: Path, changes: Path | None = None) -> WindowReader:
-    """Load the second model, with other `changes` than the packaged ones if given. Raises ModelUnavailable."""
+def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel:
+    """Load the second model, which reads with other `changes` than the packaged ones if given. Raises
+    ModelUnavailable."""
     from . import mpnet_files
 
     os.environ.update(LIBRARY_ENVIRONMENT)
@@ -135,7 +164,8 @@ def load_second(models_folder: Path, changes: Path | None = None) -> WindowReade
         from . import mpnet
 
         files = mpnet_files.prepare(models_folder)
-        model = mpnet.Mpnet.load(files, changes or mpnet.CHANGES)
+        base = mpnet.load_base(files.weights)
+        reader, comparer = mpnet.Mpnet(base, changes or mpnet.READING), mpnet.Mpnet(base, mpnet.COMPARING)
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
     except ModelUnavailable:
         raise
@@ -143,7 +173,7 @@ def load_second(models_folder: Path, changes: Path | None = None) -> WindowReade
         raise ModelUnavailable(f"the second model that reads messages cannot be loaded: {error}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return WindowReader(tokenizer, mpnet.window_of, model.read)
+    return SecondModel(WindowReader(tokenizer, mpnet.window_of, reader.read), comparer)
 
 
 def windows(

@@ -1,9 +1,10 @@
-"""all-mpnet-base-v2, changed by our training, in numpy: it reads again the messages that the small model thinks likely.
+"""all-mpnet-base-v2, changed by our training, in numpy: it reads again the messages that the small model thinks likely,
+and compares statements.
 
 It is eight times as large as MiniLM and finds more (docs/benchmarks/reflection.md). Five packages of PyPI hold its
 files, as parts of a zip file of 0.4 GB, which is unpacked at first use (docs/adr/0034-a-reader-that-learns.md). Our
-training changes the upper layers, by products of two narrow matrices, and adds the heads: `mpnet_changes.safetensors`,
-rebuilt by `training/reader/mpnet.py`. numpy is imported with this module.
+trainings change the upper layers, by products of two narrow matrices, and add heads: READING, rebuilt by
+`training/reader/mpnet.py`, and COMPARING, by `training/statements/train.py`. numpy is imported with this module.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from typing import Any
 
 import numpy
 
-from .mpnet_files import MpnetFiles
 from .reading_model import BEFORE_TOKENS, MESSAGE_TOKENS, Window, judged
-from .transformer import HEADS, Array, Weights, encoder_layer, layer_norm
+from .transformer import HEADS, Array, Weights, encoder_layer, layer_norm, linear
 
-CHANGES = Path(__file__).with_name("mpnet_changes.safetensors")
+READING = Path(__file__).with_name("mpnet_changes.safetensors")
+COMPARING = Path(__file__).with_name("mpnet_comparing.safetensors")
 LAYERS = 12
 BEGIN, END = 0, 2
 FIRST_POSITION = 2
 LONGEST = MESSAGE_TOKENS + BEFORE_TOKENS + 4
+STATEMENT_TOKENS = 80
+"""Most pieces of a statement that are compared."""
 BUCKETS, FARTHEST = 32, 128
 """Distances of two pieces that the model tells apart."""
 MATRICES = {
@@ -48,31 +51,55 @@ def window_of(own: Sequence[int], before: Sequence[int], spans: Sequence[tuple[i
 
 
 class Mpnet:
-    """The model, for one text at a time. Threads may share it."""
+    """The model with the changes of one training, for one text at a time. Threads may share it."""
 
-    def __init__(self, weights: Weights) -> None:
-        self._weights = weights
-        self._bias = position_bias(weights["position_bias"], LONGEST)
-
-    @classmethod
-    def load(cls, files: MpnetFiles, changes: Path = CHANGES) -> Mpnet:
-        """Load the weights and apply the changes. Raises OSError, SafetensorError."""
+    def __init__(self, base: Weights, changes: Path) -> None:
+        """`base`: see load_base. Raises OSError, SafetensorError."""
         from safetensors.numpy import load_file
 
-        return cls(changed(mapped(files.weights), load_file(changes)))
+        self.weights = changed(base, load_file(changes))
 
     def read(self, window: Window) -> dict[str, Array]:
-        """Return the logits of a window: see reading_model.judged."""
-        return judged(self.hidden(window.ids), window, self._weights)
+        """Return the logits of a window: see reading_model.judged. For the changes of READING."""
+        return judged(self.hidden(window.ids), window, self.weights)
+
+    def compare(self, one: Sequence[int], other: Sequence[int]) -> Array:
+        """Return float32[3]: logits of two statements being the same, contradicting each other, or neither. For the
+        changes of COMPARING."""
+        one, other = one[:STATEMENT_TOKENS], other[:STATEMENT_TOKENS]
+        hidden = self.hidden([BEGIN, *one, END, END, *other, END])
+        left = hidden[1 : len(one) + 1].mean(0)
+        right = hidden[len(one) + 3 : -1].mean(0)
+        return linear(numpy.concatenate([hidden[0], abs(left - right), left * right]), self.weights, "compare")
 
     def hidden(self, ids: Sequence[int]) -> Array:
         """Return float32[pieces, 768], the output of the last layer."""
-        weights, size = self._weights, len(ids)
+        weights, size = self.weights, len(ids)
         x = weights["words"][list(ids)] + weights["positions"][FIRST_POSITION : FIRST_POSITION + size]
         x = layer_norm(x, weights, "first_norm")
+        bias = weights["bias"][:, :size, :size]
         for layer in range(LAYERS):
-            x = encoder_layer(x, weights, f"layers.{layer}", 1, None, self._bias[:, :size, :size])
+            x = encoder_layer(x, weights, f"layers.{layer}", 1, None, bias)
         return x
+
+
+def load_base(path: Path) -> dict[str, Array]:
+    """Return the weights of the file under our names, for the models of all changes. Raises OSError."""
+    found = mapped(path)
+    weights = {
+        "words": found["embeddings.word_embeddings.weight"],
+        "positions": found["embeddings.position_embeddings.weight"],
+        "first_norm.weight": found["embeddings.LayerNorm.weight"],
+        "first_norm.bias": found["embeddings.LayerNorm.bias"],
+        "bias": position_bias(found["encoder.relative_attention_bias.weight"], LONGEST),
+    }
+    for layer in range(LAYERS):
+        there, here = f"encoder.layer.{layer}", f"layers.{layer}"
+        for kind in ("weight", "bias"):
+            parts = {name: found[f"{there}.{part}.{kind}"] for part, name in MATRICES.items()}
+            weights[f"{here}.qkv.{kind}"] = numpy.concatenate([parts.pop(part) for part in "qkv"])
+            weights |= {f"{here}.{name}.{kind}": part for name, part in parts.items()}
+    return weights
 
 
 def mapped(path: Path) -> dict[str, Array]:
@@ -88,34 +115,23 @@ def mapped(path: Path) -> dict[str, Array]:
     }
 
 
-def changed(found: Weights, changes: Weights) -> dict[str, Array]:
-    """Return the weights under our names: those in the file, with the changes.
-
-    A change has the name that a weight has here, and takes its place; `….left` and `….right` are multiplied, and added.
-    """
-    weights = {
-        "words": found["embeddings.word_embeddings.weight"],
-        "positions": found["embeddings.position_embeddings.weight"],
-        "first_norm.weight": found["embeddings.LayerNorm.weight"],
-        "first_norm.bias": found["embeddings.LayerNorm.bias"],
-        "position_bias": found["encoder.relative_attention_bias.weight"],
-    }
+def changed(base: Weights, changes: Weights) -> dict[str, Array]:
+    """Return the weights with the changes, each of which has the name of what it replaces; see transformer.linear for
+    `….weight.left` and `….weight.right`."""
+    found = {name.replace(".weight.", "."): value.astype(numpy.float32) for name, value in changes.items()}
     for layer in range(LAYERS):
-        for there, here in MATRICES.items():
-            for kind in ("weight", "bias"):
-                weights[f"layers.{layer}.{here}.{kind}"] = found[f"encoder.layer.{layer}.{there}.{kind}"]
-    for name, value in changes.items():
-        value = value.astype(numpy.float32)
-        if name.endswith(".left"):
-            name = name.removesuffix(".left")
-            weights[name] = weights[name] + value @ changes[f"{name}.right"].astype(numpy.float32)
-        elif not name.endswith(".right"):
-            weights[name] = value
-    for layer in range(LAYERS):
-        for kind in ("weight", "bias"):
-            parts = [weights.pop(f"layers.{layer}.{part}.{kind}") for part in "qkv"]
-            weights[f"layers.{layer}.qkv.{kind}"] = numpy.concatenate(parts)
-    return weights
+        own = f"layers.{layer}"
+        if f"{own}.q.bias" not in found:
+            continue
+        bias, left, right = (
+            [found.pop(f"{own}.{part}.{kind}") for part in "qkv"] for kind in ("bias", "left", "right")
+        )
+        rows, rank = left[0].shape
+        found[f"{own}.qkv.left"] = beside = numpy.zeros((3 * rows, 3 * rank), numpy.float32)
+        for number, part in enumerate(left):
+            beside[number * rows :, number * rank :][:rows, :rank] = part
+        found[f"{own}.qkv.bias"], found[f"{own}.qkv.right"] = numpy.concatenate(bias), numpy.concatenate(right)
+    return {**base, **found}
 
 
 def position_bias(table: Array, longest: int) -> Array:

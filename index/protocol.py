@@ -7,6 +7,8 @@
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"read","text":"…","before":"…","sentences":[[0,12],…]} → {"v":1,"ok":true,"window":[…],"sentences":[{…},…]}
     logits of what is worth remembering in a message (message_reader.py); with "again":true by the second model
+{"v":1,"op":"compare","text":"…","others":["…"]} → {"v":1,"ok":true,"logits":[[1.5,-0.3,0.2],…]}
+    of the same, contradiction and neither, by the second model
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
 {"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","loading":…}  the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}

@@ -200,6 +200,7 @@ class RecallService:
             "recall": self._recall,
             "embed": self._embed,
             "read": self._read,
+            "compare": self._compare,
             "ping": self._ping,
             "reload": self._reload,
             "stop": self._stop,
@@ -405,6 +406,14 @@ class RecallService:
             answer = self._runner.between_questions(lambda: self._messages.read(text, before, spans)).result()
         self._last_used = time.monotonic()
         return answer, None
+
+    def _compare(self, message: Mapping[str, Any]) -> _Answer:
+        text, others = text_field(message, "text"), strings_field(message, "others")
+        if text is None or not others or max(map(len, (text, *others))) > MAX_TEXT_CHARACTERS:
+            raise UsageError("text or others are missing or too long")
+        logits = self._messages.compare(text, others)
+        self._last_used = time.monotonic()
+        return {"logits": logits}, None
 
     def _recall(self, message: Mapping[str, Any]) -> _Answer:
         self._last_used = time.monotonic()

@@ -24,8 +24,13 @@ _GELU_ROWS = 64
 
 
 def linear(x: Array, weights: Weights, name: str) -> Array:
-    """Return float32[rows, outputs] of float32[rows, inputs]."""
+    """Return float32[rows, outputs] of float32[rows, inputs].
+
+    `….left` and `….right`, if the weights have them, are a change of the matrix: the product of two narrow ones.
+    """
     result: Array = x @ weights[f"{name}.weight"].T
+    if f"{name}.left" in weights:
+        result += (x @ weights[f"{name}.right"].T) @ weights[f"{name}.left"].T
     result += weights[f"{name}.bias"]
     return result
 

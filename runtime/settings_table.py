@@ -164,7 +164,9 @@ class ReflectionSection:
         "balanced", "How readily what you said is saved or proposed.", "cautious", "balanced", "eager"
     )
     second_model: bool = _switch(
-        True, "A second model, if it is installed, reads again what seems likely; it takes 0.4 GB of memory meanwhile."
+        True,
+        "A second model, if it is installed, reads again what seems likely, and compares statements; it takes 0.4 GB of"
+        " memory meanwhile.",
     )
     session_entries: int = _whole(40, "Most entries of one session that wait; the likeliest do. 0 is no limit.", 0)
     inbox_days: int = _whole(90, "Days until a note in the inbox that was not said again is archived.", 1, 3650)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
 from ..pipelines.learned import NEAR_DISMISSED, learned_shift
 from ..pipelines.likeness import (
-    LEAST_SHARED,
+    Compared,
     Relation,
     Wording,
     code_names,
@@ -191,10 +191,10 @@ class VaultMemories:
         notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
         near = [
             note.path
-            for note, cosine in zip(notes, self._cosines(wording, notes), strict=True)
-            if cosine is not None
-            and cosine >= NEAR_DISMISSED
-            and relation(wording, note.own_wording, cosine) is not Relation.CONTRADICTS
+            for note, compared in self._compared(wording, notes)
+            if compared is not None
+            and compared.cosine >= NEAR_DISMISSED
+            and relation(wording, note.own_wording, compared) is not Relation.CONTRADICTS
         ]
         return self._read(near)
 
@@ -203,10 +203,11 @@ class VaultMemories:
         learned_shift."""
         wording = wording_of(own_words(candidate.identity))
         notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_approved]
-        cosines = [cosine for cosine in self._cosines(wording, notes) if cosine is not None]
+        texts = [note.own_wording.text for note in notes]
+        cosines = self._meaning.cosines(wording.text, texts) if self._meaning is not None else []
         approved = sum(note.is_approved for note in self._notes.values())
         dismissed = sum(note.is_dismissed for note in self._notes.values())
-        return learned_shift(approved, dismissed, max(cosines, default=None))
+        return learned_shift(approved, dismissed, max((one for one in cosines if one is not None), default=None))
 
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
         """See KnownMemories. Ignores rules of other projects, and candidates that may be an order for the moment. What
@@ -223,9 +224,8 @@ class VaultMemories:
             if note.status in ("active", "pending") and note.project in reach
         ]
         rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
-        cosines = self._cosines(wording, rules)
-        for rule, cosine in zip(rules, cosines, strict=True):
-            if relation(wording, rule.own_wording, cosine) is not Relation.CONTRADICTS:
+        for rule, compared in self._compared(wording, rules):
+            if relation(wording, rule.own_wording, compared) is not Relation.CONTRADICTS:
                 continue
             entries = self._read([rule.path])
             if candidate.confirmed and not any(map(_is_users, entries)):
@@ -240,6 +240,10 @@ class VaultMemories:
         """Return, for each waiting entry with evidence of this session, the ids of all its evidence and its other
         words."""
         return [note.named for note in self._notes.values() if note.waits and session in note.named]
+
+    def fingerprint_of(self, path: str) -> str | None:
+        """Return the fingerprint of the note at `path`; None if it has none."""
+        return self._notes[path].fingerprint or None if path in self._notes else None
 
     def ranked(self, status: str) -> list[tuple[Rank, str]]:
         """Return the entries of old sessions that wait in this status, with their paths, weakest first."""
@@ -300,11 +304,10 @@ class VaultMemories:
             for note in self._of_kind(each).near(wording)
             if note.fingerprint != key and note.status not in PUT_AWAY_STATUSES
         ]
-        cosines = self._cosines(wording, near)
         alike = [
             note.path
-            for note, cosine in zip(near, cosines, strict=True)
-            if relation(wording, note.wording, cosine) is Relation.SAME
+            for note, compared in self._compared(wording, near)
+            if relation(wording, note.wording, compared) is Relation.SAME
         ]
         return [*exact, *alike]
 
@@ -326,14 +329,11 @@ class VaultMemories:
         holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
         return [*waiting, *holding]
 
-    def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
-        """Return the similarity to each note; None for notes that share almost no words with the statement."""
-        if self._meaning is None:
-            return [None] * len(notes)
-        asked = [note for note in notes if shared_words(wording, note.wording) >= LEAST_SHARED]
-        found = self._meaning.cosines(wording.text, [note.own_wording.text for note in asked])
-        cosines = dict(zip((note.path for note in asked), found, strict=True))
-        return [cosines.get(note.path) for note in notes]
+    def _compared(self, wording: Wording, notes: Sequence[_Note]) -> Iterable[tuple[_Note, Compared | None]]:
+        """Return each note with what the models say of it and the statement; None without models."""
+        texts = [note.own_wording.text for note in notes]
+        found = [None] * len(notes) if self._meaning is None else self._meaning.compared(wording.text, texts)
+        return zip(notes, found, strict=True)
 
 
 def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:

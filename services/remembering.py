@@ -33,7 +33,7 @@ from ..runtime.paths import resolve_inside
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug, further_slug
 from ..tasks.queue.kinds import Json
-from ..vault.entry import PROBABILITY, Entry, Source, fingerprint
+from ..vault.entry import CONTRADICTS, PROBABILITY, Entry, Source, fingerprint
 from ..vault.evidence import (
     EVIDENCE_HEADING,
     LOOKED_UP,
@@ -391,6 +391,7 @@ class _Writer:
                 "surfaced_in_session": candidate.session if idea else None,
                 "surfaced_at": self._surfaced_at(candidate),
                 "supersedes": decision.supersedes,
+                CONTRADICTS: self.known.fingerprint_of(decision.supersedes) if decision.supersedes else None,
             },
             # Without the agent's text that it answers: that is quoted below, and would take up the room.
             _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),

@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ..pipelines.likeness import NEAR, Relation, own_words, quotes_of, relation, shared_words, statement_of, wording_of
 from ..pipelines.review import ARCHIVED, link_target
 from ..pipelines.routing import REVERSES
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
-from ..vault.entry import ACTIVE, SUPERSEDED, Entry
+from ..vault.entry import ACTIVE, CONTRADICTS, SUPERSEDED, Entry
 from ..vault.pending import pending_folder
 from ..vault.store import VaultStore
 from .entry_names import is_living, resolve_entry
@@ -51,17 +50,9 @@ def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
 
 
 def _meaning_of(proposal: Entry) -> _IsMeant:
-    """Return a test whether the proposal was made against an entry. Names are reused, and a proposal that contradicts
-    a rule must never supersede one that it does not contradict."""
-    # A model words a statement in its own way.
-    said = [wording_of(own_words(statement_of(proposal.body))), wording_of(quotes_of(proposal.body))]
-
-    def is_meant(entry: Entry) -> bool:
-        other = wording_of(own_words(statement_of(entry.body)))
-        # Similarity in meaning was checked when it was proposed.
-        return any(shared_words(one, other) > 0 and relation(one, other, NEAR) is Relation.CONTRADICTS for one in said)
-
-    return is_meant
+    """Return a test whether an entry is the rule that the proposal contradicts: names are reused."""
+    meant = proposal.extra.get(CONTRADICTS)
+    return lambda entry: not meant or entry.fingerprint == meant
 
 
 def _named_like(path: str) -> Callable[[str], bool]:

@@ -41,7 +41,7 @@ from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..tasks.queue.enqueue import enqueue
-from ..vault.entry import IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint
+from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
@@ -63,6 +63,7 @@ from .replacing import replaced_now
 from .retrying import read_seen, retry_edit
 from .stores import DECISION_FOLDERS, vault_store
 
+_WAITING_KEYS = (PROBABILITY, CONTRADICTS)
 _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
 RECALL_SECONDS = 3.0
@@ -474,7 +475,7 @@ class Reviewer:
         """Return the old entry's text with the proposal's body and evidence; name, place and the user's own keys
         stay."""
         entry = deciding.entry
-        given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard"}
+        given = {*entry.extra, "aliases", "priority"} - decision_keys(entry) - {"guard", *_WAITING_KEYS}
         in_place = carry_fields(old.text, entry.text, given)
         held = {NOT_CONFIRMED_TAG, *old.tags, *map(slugify, old.tags)}  # An agent's proposal has them as slugs.
         tags = [tag for tag in entry.tags if tag not in held]
@@ -528,7 +529,7 @@ def _decided(entry: Entry) -> dict[str, StoreValue]:
     """Return the frontmatter changes common to all decisions. The fingerprint is how a rejection is remembered."""
     return {
         **dict.fromkeys(decision_keys(entry)),
-        **({PROBABILITY: None} if PROBABILITY in entry.extra else {}),
+        **{key: None for key in _WAITING_KEYS if key in entry.extra},
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # From now on it is the user's.
         **({"tags": [t for t in entry.tags if t != NOT_CONFIRMED_TAG]} if NOT_CONFIRMED_TAG in entry.tags else {}),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pipelines.likeness import is_same, may_be_same, of_two_projects, statement_of, wording_of_saying
+from ..pipelines.likeness import Relation, of_two_projects, relation, shared_words, statement_of, wording_of_saying
 from ..pipelines.review import group_of
 from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
@@ -29,6 +29,8 @@ from .semantic_similarity import SemanticSimilarity
 Answer = Literal["yes", "reject", "skip", "stop"]
 """`stop` skips this step and all later ones; earlier steps stay done."""
 
+NEAR = 0.6
+"""Least cosine of two notes that the second model compares: in a full inbox there are many pairs."""
 INBOX_ENTRIES = 500
 """If the inbox has more entries, the oldest are archived."""
 
@@ -57,13 +59,11 @@ def plan_triage(
 
         def same(one: InboxItem, other: InboxItem) -> bool:
             left, right = wordings[one.path], wordings[other.path]
-            if not may_be_same(left, right) or of_two_projects(
+            if not shared_words(left, right) or of_two_projects(
                 *(_said_in(entries[each.path]) for each in (one, other))
             ):
                 return False
-            if is_same(left, right, None):
-                return True
-            return is_same(left, right, meaning.cosines(left.text, [right.text])[0])
+            return relation(left, right, meaning.compared(left.text, [right.text], NEAR)[0]) is Relation.SAME
 
         steps = triage(
             [_item(entry) for entry in entries.values()],

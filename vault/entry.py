@@ -59,6 +59,8 @@ CHANNELS = ("core", "prompt", "action")
 
 PROBABILITY = "probability"
 """Field of entries that wait: the probability that the user wants it kept."""
+CONTRADICTS = "contradicts"
+"""Field of entries that wait: the fingerprint of the rule that it would replace, which may have moved since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ StoreValue: TypeAlias = "FieldValue | Source | Sequence[Source]"
 _MACHINE_KEYS = (
     "kind status created updated tags group slug project fingerprint confidence guard channel source "
     "surfaced_in_session surfaced_at supersedes superseded_by superseded_at priority promoted dismissed "
-    "deferred_until archived deleted kept idea ideas surface"
+    "deferred_until archived deleted kept idea ideas surface contradicts"
 )
 MACHINE_KEYS = frozenset(_MACHINE_KEYS.split())
 """Fields whose text is a name, a path or a date that this program made; text of all others must be Scrubbed."""

@@ -1,6 +1,5 @@
 """A statement of several sessions is one memory; a reversal is not kept beside its opposite."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
@@ -8,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.index.embedder import load_embedder
+from memoryvault.bench.reflection import MODELS
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import (
     Relation,
     code_names,
-    is_same,
-    may_be_same,
     relation,
     statement_of,
     wording_of,
@@ -49,43 +46,7 @@ def test_few_words_are_told_apart_by_what_they_answer() -> None:
     one, other = (
         wording_of_saying(f"that one is wrong (in answer to: “{said}”)") for said in ("The port?", "The icon?")
     )
-    assert not is_same(one, other, None)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("don\u2019t add emojis to commit messages", "Dont add emojis into commit messages"),
-        ("I'd like the tests to be small and focused", "please keep the tests small and focused"),
-        ("always run the tests before committing", "Please always run tests before you commit."),
-        ("Always write a test for every bug fix", "Every bug fix must come with a test"),
-    ],
-)
-def test_like_wording_is_one_memory(one: str, other: str) -> None:
-    assert is_same(wording_of(one), wording_of(other), None)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("we should use sqlite for this", "we should not use sqlite for this"),
-        ("see [[note-a]] for details", "see [[note-b]] for details"),
-        ("indent with 2 spaces", "indent with 4 spaces"),
-        ("use pnpm, not npm", "use npm, not pnpm"),
-        ("run `make check` before you push", "run `make lint` before you push"),
-        ("Run the tests before committing", "Run the tests after committing"),
-    ],
-)
-def test_statements_that_differ_in_substance_are_different_however_similar(one: str, other: str) -> None:
-    assert not is_same(wording_of(one), wording_of(other), 0.99)
-
-
-def test_likeness_in_meaning_decides_where_the_words_leave_it_open() -> None:
-    one, other = wording_of("respond in plain English"), wording_of("respond in plain and simple English words")
-    assert may_be_same(one, other)
-    assert is_same(one, other, 0.95)
-    assert not is_same(one, other, 0.7)
-    assert not is_same(one, other, None)
+    assert relation(one, other) is not Relation.SAME
 
 
 def test_the_statement_of_a_note_is_its_first_paragraph() -> None:
@@ -362,18 +323,20 @@ def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> None:
+def test_what_is_said_again_in_other_words_strengthens_the_note_and_another_value_is_asked_about(
+    tmp_path: Path,
+) -> None:
     sandbox = ForkedSandbox(tmp_path / "sandbox")
-    one, other = "Always respond in plain English", "Respond in plain and simple English always"
-    assert may_be_same(wording_of(one), wording_of(other))
-    assert not is_same(wording_of(one), wording_of(other), None)
-    bed = Bed(tmp_path, sandbox.environment)
+    bed = Bed(tmp_path, {**sandbox.environment, "MEMORY_REFLECTION_SECOND_MODEL": "true"})
     bed.settings.state.ensure()
-    bed.remember(said(RULE, "a", one))
+    Path(bed.settings.state.models).rmdir()
+    Path(bed.settings.state.models).symlink_to(MODELS)
+    bed.remember(said(RULE, "a", "Never deploy on a Friday."))
     with sandbox.recall_service():
-        bed.remember(said(RULE, "b", other))
-    (entry,) = bed.entries()
-    assert entry.occurrences == 2
+        bed.remember(said(RULE, "b", "deployments on fridays are forbidden"))
+        bed.remember(said(RULE, "c", "Always deploy on Fridays."))
+    assert bed.only("active").occurrences == 2
+    assert bed.only("pending").supersedes == bed.only("active").path
 
 
 # An occurrence is identified by its words and its time, not by the id of its record
@@ -545,93 +508,3 @@ def test_triage_does_not_merge_them(bed: Bed) -> None:
         fields = {"kind": "preferences", "status": "inbox", "project": project}
         bed.note(f"personal-private/_inbox/{project}.md", SQUASH, **fields)
     assert run_triage(bed.settings, bed.reviewer) == []
-
-
-# How two statements are related, on 120 pairs: half chose the thresholds, half were held out
-
-
-PAIRS = [line.split("\t") for line in (Path(__file__).parent / "data" / "statement_pairs.tsv").read_text().splitlines()]
-"""Label, two statements, the cosine of their vectors. Every second of each label was kept back."""
-
-
-def counted(held: bool, *, with_vectors: bool) -> Counter[tuple[str, str]]:
-    """(label, answer) of one half."""
-    found: Counter[tuple[str, str]] = Counter()
-    for label in Relation:
-        rows = [row for row in PAIRS if row[0] == label.name]
-        for _, one, other, cosine in rows[held::2]:
-            answer = relation(wording_of(one), wording_of(other), float(cosine) if with_vectors else None)
-            found[label.name, answer.name] += 1
-    return found
-
-
-@pytest.mark.parametrize("held", [False, True])
-def test_with_vectors_nothing_is_merged_wrongly_and_most_is_known(held: bool) -> None:
-    found = counted(held, with_vectors=True)
-    assert found["CONTRADICTS", "SAME"] == found["OTHER", "SAME"] == 0
-    assert found["SAME", "SAME"] >= 12
-    assert found["CONTRADICTS", "CONTRADICTS"] >= 18
-    assert found["OTHER", "CONTRADICTS"] <= 1
-
-
-@pytest.mark.parametrize("held", [False, True])
-def test_without_vectors_contradictions_are_asked_about_and_little_is_merged(held: bool) -> None:
-    found = counted(held, with_vectors=False)
-    assert found["CONTRADICTS", "SAME"] == found["OTHER", "SAME"] == 0
-    assert found["CONTRADICTS", "CONTRADICTS"] >= 17
-    assert found["OTHER", "CONTRADICTS"] <= 2
-
-
-@pytest.mark.parametrize(("_", "one", "other", "cosine"), PAIRS)
-def test_the_order_of_the_two_does_not_matter(_: str, one: str, other: str, cosine: str) -> None:
-    left, right = wording_of(one), wording_of(other)
-    for given in (float(cosine), None):
-        assert relation(left, right, given) is relation(right, left, given)
-
-
-@pytest.mark.parametrize(("_", "one", "other", "cosine"), PAIRS)
-def test_a_statement_is_the_same_as_itself(_: str, one: str, other: str, cosine: str) -> None:
-    assert relation(wording_of(one), wording_of(one), None) is Relation.SAME
-    assert relation(wording_of(other), wording_of(f"Please, {other.lower()}"), 1.0) is Relation.SAME
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "cosine"),
-    [
-        ("Always use `bun` instead of `node`.", "Use bun, not node.", 0.93),
-        ("staging is on port 8081", "the staging server listens on 8081", 0.87),
-    ],
-)
-def test_marks_and_other_words_beside_an_equal_number_make_no_other_rule(one: str, other: str, cosine: float) -> None:
-    assert relation(wording_of(one), wording_of(other), cosine) is Relation.SAME
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "cosine"),
-    [
-        ("our deploy days are tuesday and thursday", "deploy days are monday and thursday from this month", 0.88),
-        ("the staging db runs on port 5433", "staging db runs on port 5434 since the move", 0.9),
-        ("the database of db1 is on port 5432", "the database of db1 is on port 6432", 0.93),
-        ("we target python 3.9", "we target python 3.11 after the upgrade", 0.84),
-    ],
-)
-def test_another_value_is_asked_about_though_words_were_added(one: str, other: str, cosine: float) -> None:
-    assert relation(wording_of(one), wording_of(other), cosine) is Relation.CONTRADICTS
-    assert relation(wording_of(other), wording_of(one), cosine) is Relation.CONTRADICTS
-
-
-def test_what_only_refuses_one_word_is_not_replaced_by_all_that_speaks_of_it() -> None:
-    one, other = "we don't need to commit", "keep each commit with working code please"
-    assert relation(wording_of(one), wording_of(other), 0.5) is Relation.OTHER
-
-
-@pytest.mark.slow
-@pytest.mark.model
-def test_the_cosines_in_the_file_are_those_of_the_packaged_model(tmp_path: Path) -> None:
-    numpy = pytest.importorskip("numpy")
-    embedder = load_embedder("all-MiniLM-L6-v2", models_folder=tmp_path)
-    ones, others = (
-        numpy.stack([numpy.frombuffer(vector, "<f4") for vector in embedder.encode([row[at] for row in PAIRS])])
-        for at in (1, 2)
-    )
-    assert numpy.allclose((ones * others).sum(axis=1), [float(row[3]) for row in PAIRS], atol=0.01)

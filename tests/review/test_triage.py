@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.pipelines.likeness import is_same, wording_of
+from memoryvault.pipelines.likeness import Relation, relation, wording_of
 from memoryvault.pipelines.routing import Action, Tier, beyond_limit
 from memoryvault.pipelines.triage import Expire, InboxItem, Promote, TriageLimits, TriageStep, triage
 from memoryvault.services import triaging
@@ -25,7 +25,7 @@ def item(path: str, statement: str, occurrences: int = 1, seen: date | None = TO
 
 def steps(*items: InboxItem, **limits: int) -> list[TriageStep]:
     def same(one: InboxItem, other: InboxItem) -> bool:
-        return is_same(wording_of(one.statement), wording_of(other.statement), None)
+        return relation(wording_of(one.statement), wording_of(other.statement)) is Relation.SAME
 
     return triage(items, same, TODAY, TriageLimits(**limits))
 
