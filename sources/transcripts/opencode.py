@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import errno
 import io
+import itertools
 import json
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from ...vault.marker import is_session_id
 from ...vault.turn import Origin, Role, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import IN_DATABASE, TranscriptStatus
-from .lines import as_list, as_object, as_text, clean, holds_only, one_line, parse_object, shorten
+from .lines import MAX_LINE_BYTES, as_list, as_object, as_text, clean, holds_only, one_line, parse_object, shorten
 from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, pasted_ranges, picked_ranges
 
@@ -150,13 +151,17 @@ def session_written(path: Path) -> float:
 
 def status_of_session(path: Path) -> TranscriptStatus:
     """Return the size of a session's text in bytes, and the time of its last change. Raises OSError."""
-    text, updated_ms = _read(path)
-    return TranscriptStatus(len(text), updated_ms / 1000)
+    with _session(path) as (database, row):
+        return TranscriptStatus(sum(map(len, _lines(database, row))), _milliseconds(row[-1]) / 1000)
 
 
 def open_session(path: Path) -> io.BytesIO:
     """Return a session's text as a stream. Raises OSError, FileNotFoundError if the database or the session is gone."""
-    return io.BytesIO(_read(path)[0])
+    text = io.BytesIO()
+    with _session(path) as (database, row):
+        text.writelines(_lines(database, row))
+    text.seek(0)
+    return text
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -184,28 +189,34 @@ def _session(path: Path) -> Iterator[tuple[sqlite3.Connection, tuple[Any, ...]]]
         raise OSError(errno.EIO, f"OpenCode's database cannot be read: {error}", str(path)) from error
 
 
-def _read(path: Path) -> tuple[bytes, int]:
-    with _session(path) as (database, (session, cwd, parent, permission, revert, created_ms, updated_ms)):
-        undone = as_text(_object(revert).get("messageID"))
-        parts = [*_parts(database, session, _milliseconds(created_ms), undone)]
-        headless = parent is not None
-        if not headless and _was_begun_by_a_program(permission):
-            parts = [part for part in parts if part["role"] != "user" or _is_persons(part)]
-            headless = not any(map(_is_persons, parts))
-        header = {"type": HEADER, "session": session, "cwd": as_text(cwd), "headless": headless}
-        return b"\n".join([*map(_dump, (header, *parts)), b""]), _milliseconds(updated_ms)
+def _lines(database: sqlite3.Connection, row: tuple[Any, ...]) -> Iterator[bytes]:
+    """Yield the lines of a session's text, each as soon as its row is read."""
+    session, cwd, parent, permission, revert, created_ms, _ = row
+    undone = as_text(_object(revert).get("messageID"))
+    parts: Iterable[dict[str, Any]] = _parts(database, session, _milliseconds(created_ms), undone)
+    headless = parent is not None
+    if not headless and _was_begun_by_a_program(permission):
+        parts = [part for part in parts if part["role"] != "user" or _is_persons(part)]
+        headless = not any(map(_is_persons, parts))
+    header = {"type": HEADER, "session": session, "cwd": as_text(cwd), "headless": headless}
+    for record in itertools.chain([header], parts):
+        yield json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def _data(database: sqlite3.Connection, table: str, row: object) -> dict[str, Any]:
+    """Read what a row says; nothing of one that would be too long as a line of a file."""
+    asked = f"SELECT CAST(data AS BLOB) FROM {table} WHERE id = ? AND length(CAST(data AS BLOB)) <= ?"
+    found = database.execute(asked, (row, MAX_LINE_BYTES)).fetchone()
+    return _object(found[0] if found else None)
 
 
 def _object(value: object) -> dict[str, Any]:
-    return parse_object(value.encode() if isinstance(value, str) else b"") or {}
+    data = value.encode() if isinstance(value, str) else value
+    return (parse_object(data) if isinstance(data, bytes) else None) or {}
 
 
 def _milliseconds(value: object) -> int:
     return int(max(0, min(value, LAST_MS))) if isinstance(value, int | float) else 0
-
-
-def _dump(record: dict[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":")).encode()
 
 
 def _was_begun_by_a_program(permission: object) -> bool:
@@ -230,26 +241,28 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
     their parts have the time of the import.
     """
     rows = database.execute(
-        "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
-        " ORDER BY time_created, id",
+        "SELECT id, time_created FROM message WHERE session_id = ? AND time_created >= ? ORDER BY time_created, id",
         (session, began_ms),
     )
-    messages = [(message, _milliseconds(at), _object(data)) for message, at, data in rows.fetchall()]
-    sent = {message: at for message, at, data in messages if data.get("role") == "user"}
-    parts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    messages = [(message, _milliseconds(at), _message(_data(database, "message", message))) for message, at in rows]
+    sent = {message: at for message, at, data in messages if data["role"] == "user"}
+    parts: defaultdict[str, list[str]] = defaultdict(list)
     written: dict[str, int] = {}
     changed = {message: at for message, at, _ in messages}
     imported = -1
-    for part, created, updated, message, data in database.execute(
-        "SELECT id, time_created, time_updated, message_id, data FROM part WHERE session_id = ? ORDER BY id", (session,)
-    ):
+    rows = database.execute(
+        "SELECT id, time_created, time_updated, message_id, instr(data, ?) FROM part WHERE session_id = ? ORDER BY id",
+        (f'"{ASKING_TOOL}"', session),
+    )
+    for part, created, updated, message, asks in rows:
         at = written[part] = _milliseconds(created)
         changed[message] = max(_milliseconds(updated), changed.get(message, 0))
-        if isinstance(part, str) and (line := _line(_object(data))):
-            parts[message].append({"id": part, **line})
-            came = sent.get(message, line.get("asked"))
-            if came is not None and abs(at - came) > SENDING_MS:
-                imported = max(imported, at)
+        if isinstance(part, str):
+            parts[message].append(part)
+            if (message in sent or asks) and (line := _line(_data(database, "part", part))):
+                came = sent.get(message, line.get("asked"))
+                if came is not None and abs(at - came) > SENDING_MS:
+                    imported = max(imported, at)
     newest = next((message for message, _, data in reversed(messages) if data.get("role") == "assistant"), "")
     for message, _, data in messages:
         times = as_object(data.get("time"))
@@ -258,11 +271,17 @@ def _parts(database: sqlite3.Connection, session: str, began_ms: int, undone: st
         is_ended = message != newest or times.get("completed") or data.get("error")
         if not is_ended and time.time() * 1000 - changed[message] < WRITING_MS:
             return  # One that broke off is complete as soon as another one is begun.
-        if data.get("summary") is True:
+        if data["summary"]:
             continue  # Of a compaction: the agent's words about what was said before.
         common = {"role": as_text(data.get("role")), "timestamp": _as_time(times.get("created"))}
-        for part in _clear_parts(parts[message]):
-            yield {**part, **common, **({"imported": True} if written[part["id"]] <= imported else {})}
+        read = ((part, _line(_data(database, "part", part))) for part in parts[message])
+        for line in _clear_parts([{"id": part, **line} for part, line in read if line]):
+            yield {**line, **common, **({"imported": True} if written[line["id"]] <= imported else {})}
+
+
+def _message(data: dict[str, Any]) -> dict[str, Any]:
+    """What is read of a message. The summary of a prompt holds each file that was changed for it."""
+    return {**{name: data.get(name) for name in ("role", "time", "error")}, "summary": data.get("summary") is True}
 
 
 def _clear_parts(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+import tracemalloc
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -67,6 +68,19 @@ def test_a_session_is_read_while_its_rows_lie_in_the_log_and_nothing_is_written(
     assert (first.timestamp or "").startswith("2026-03-01T10:00:01")
     after = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in rows.path.parent.glob("*[!m]")}
     assert after == before
+
+
+def test_of_a_session_only_what_is_read_is_held_in_memory(rows: OpenCodeRows) -> None:
+    page = "All is well.\n" * 80_000
+    for _ in range(20):
+        rows.message(SESSION, {"role": "user", "summary": {"diffs": [{"before": page}]}}, typed("Run the tests."))
+        rows.agent(SESSION, tool("bash", {"command": "make test"}, output=page))
+    tracemalloc.start()
+    try:
+        assert transcript_status(rows.named(SESSION)).size < 60_000
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_only_what_was_typed_is_the_users(rows: OpenCodeRows) -> None:
