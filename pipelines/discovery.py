@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
@@ -20,7 +19,6 @@ MAX_SOURCES = 100
 MOST_KNOWN = 10_000
 """Most keys of a source that are kept besides those of its present items; a feed may invent new ones at each fetch."""
 _KEY_CHARACTERS = 16
-_WORD = re.compile(r"\w+")
 
 
 class ListedItem(Protocol):
@@ -36,6 +34,8 @@ class ListedItem(Protocol):
     def anchor(self) -> str: ...
     @property
     def identity(self) -> str: ...
+    @property
+    def day(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -75,30 +75,15 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
     """Return the items that the source never listed before, in its order.
 
     An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
-    patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address,
-    or by its title with its description if both changed, unless the entry that had this before is listed, too. If all
-    entries are on hosts that the feed never had, they are known by their titles with the ends of their addresses; if it
-    lost or gained ids or links, by their titles. Else a title tells nothing, since those of many feeds recur.
+    patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address;
+    if both changed, by its title with its day or its description. None of these tells anything if the entry that had
+    it before is listed, too. A title alone tells nothing: those of many feeds recur.
     """
-    items = tuple(items)
+    marked = [(item, frozenset(_marks(item)), frozenset(_said_marks(item))) for item in items]
     before = frozenset(known)
-    unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
-    taken = {mark for pair in unchanged for mark in pair}
-    taken |= {text for item in items if before.issuperset(_marks(item)) and (text := _text_mark(item))}
-    forms = {form for item in items if (form := _form_mark(item))}
-    hosts = {host for item in items if (host := _host_mark(item))}
-    is_reformed, is_moved = before.isdisjoint(forms), before.isdisjoint(hosts)
-    loose = Counter(mark for item in items for mark in (_title_mark(item), _place_mark(item)))
-    listed: dict[str, None] = dict.fromkeys((*forms, *hosts))
-    unknown: list[ListedItem] = []
-    for item in items:
-        marks, text = frozenset(_marks(item)), _text_mark(item)
-        title, place = (mark if loose[mark] == 1 else "" for mark in (_title_mark(item), _place_mark(item)))
-        is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
-        is_known = is_known or (text in before and text not in taken)
-        if not (is_known or (is_reformed and title in before) or (is_moved and place in before)):
-            unknown.append(item)
-        listed |= dict.fromkeys(filter(None, (*_marks(item), text, title, place)))
+    free = before.difference(*(marks | said for _, marks, said in marked if marks <= before))
+    unknown = [item for item, marks, said in marked if not marks <= before and free.isdisjoint(marks | said)]
+    listed = [mark for item, _, _ in marked for mark in (*_marks(item), *_said_marks(item))]
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
     for item in unknown:
@@ -129,40 +114,11 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
     )
 
 
-def _text_mark(item: ListedItem) -> str:
-    """Return the key of a feed's entry's title with its description; '' if it lacks one, and for items without an
-    id."""
-    if not (item.identity and item.title and item.description):
-        return ""
-    return pattern_key(f"text:{item.title.casefold()}\n{item.description.casefold()}")
-
-
-def _title_mark(item: ListedItem) -> str:
-    """Return the key of the title of a feed's entry; '' for an entry without a title, and for items without an id."""
-    words = " ".join(_WORD.findall(item.title.casefold()))
-    return pattern_key(f"title:{words}") if item.identity and words else ""
-
-
-def _place_mark(item: ListedItem) -> str:
-    """Return the key of a feed's entry's title with the last part of its address, which stays when a site moves to
-    another host, program or folder; '' if it has none, and for items without an id."""
-    if not (item.identity and item.title) or item.anchor:
-        return ""
-    path, _, query = item.url.partition("://")[2].partition("/")[2].partition("?")
-    last = path.rstrip("/").rpartition("/")[2].partition(".")[0]
-    return pattern_key(f"place:{item.title.casefold()}\n{last or query}") if last or query else ""
-
-
-def _form_mark(item: ListedItem) -> str:
-    """Return the key of whether a feed's entry has an id and a link; '' for items of other sources."""
-    has_id = not item.identity.endswith(f" {item.url}")  # Else the id was made of its title and address.
-    return pattern_key(f"form:{has_id} {not item.anchor}") if item.identity else ""
-
-
-def _host_mark(item: ListedItem) -> str:
-    """Return the key of the host that a feed's entry links to; '' without a link, and for items of other sources."""
-    linked = item.identity and not item.anchor
-    return pattern_key(f"host:{identity_of(item).partition('/')[0]}") if linked else ""
+def _said_marks(item: ListedItem) -> tuple[str, ...]:
+    """Return the keys of the title of a feed's entry with its day and with its description, as far as it has them; none
+    for items without an id."""
+    told = (item.day, item.description) if item.identity and item.title else ()
+    return tuple(pattern_key(f"text:{item.title.casefold()}\n{each.casefold()}") for each in told if each)
 
 
 # --- the note with the sources ---

@@ -93,10 +93,13 @@ def _entry(entry: Any, base: str, page: str) -> SourceItem | None:
     if not summary and entry.get("content"):
         summary = str(entry["content"][0].get("value") or "")
     title = text_of_html(str(entry.get("title") or ""))
-    return _listed(_joined(base, link) if link else "", title, summary, identity, page)
+    # Not by the entry's own `get`, which takes one of these for the other and warns of it.
+    at = dict.get(entry, "published_parsed") or dict.get(entry, "updated_parsed")
+    day = "{:04}-{:02}-{:02}".format(*at) if at else ""
+    return _listed(_joined(base, link) if link else "", title, summary, identity, page, day)
 
 
-def _listed(url: str, title: str, summary: str, identity: str, page: str) -> SourceItem | None:
+def _listed(url: str, title: str, summary: str, identity: str, page: str, day: str) -> SourceItem | None:
     words = text_of_html(summary[:MAX_SUMMARY_CHARACTERS])
     anchor = ""
     if not url and identity.startswith(("http://", "https://")):
@@ -107,7 +110,8 @@ def _listed(url: str, title: str, summary: str, identity: str, page: str) -> Sou
     if not url.startswith(("http://", "https://")):
         return None
     # Entries without an id that share an address are distinguished by their titles.
-    return source_item(url, title or words[:80] or url, words, anchor=anchor, identity=identity or f"{title} {url}")
+    identity = identity or f"{title} {url}"
+    return source_item(url, title or words[:80] or url, words, anchor=anchor, identity=identity, day=day)
 
 
 def _is_json(body: bytes, content_type: str) -> bool:
@@ -135,7 +139,8 @@ def _json_feed(body: bytes, url: str) -> list[SourceItem]:
         link = _text(item.get("url")) or _text(item.get("external_url"))
         words = _text(item.get("summary")) or _text(item.get("content_text")) or _text(item.get("content_html"))
         title = text_of_html(_text(item.get("title")))
-        read = _listed(_joined(url, link) if link else "", title, words, identity, page)
+        day = (_text(item.get("date_published")) or _text(item.get("date_modified")))[:10]
+        read = _listed(_joined(url, link) if link else "", title, words, identity, page, day)
         if read is not None:
             found.append(read)
     return found

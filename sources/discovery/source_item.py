@@ -27,6 +27,8 @@ class SourceItem:
     """Part of the page `url`, for a source with several items on one page; else ''."""
     identity: str = ""
     """The source's own id, such as that of a feed's entry; '' if there is only the address."""
+    day: str = ""
+    """ISO date on which a feed's entry was published; '' if it does not say."""
 
 
 def page_address(url: str) -> str:
@@ -34,9 +36,11 @@ def page_address(url: str) -> str:
     return url.partition("#")[0].partition("?")[0]
 
 
-def source_item(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> SourceItem:
+def source_item(
+    url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "", day: str = ""
+) -> SourceItem:
     """Make an item with its texts cleaned and cut, and its address without a user name, which may look like a host."""
     url = _BEFORE_HOST.sub(r"\1", whole_characters(url))
     name = plain_line(title, MAX_TITLE_CHARACTERS)
     line = plain_line(description, MAX_DESCRIPTION_CHARACTERS)
-    return SourceItem(url, name, line, whole_characters(anchor), whole_characters(identity[:500]))
+    return SourceItem(url, name, line, whole_characters(anchor), whole_characters(identity[:500]), day)
