@@ -142,17 +142,24 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     connection.execute("CREATE VIRTUAL TABLE temp.known USING fts5vocab(main, chunk_fts, row)")
     total = connection.execute("SELECT count(*) FROM chunk").fetchone()[0]
     rivals = {is_skill: connection.execute(RIVALS, (is_skill, query.project)).fetchone()[0] for is_skill in (0, 1)}
-    stems = _stems(connection, words)
+    spelt = other_spellings(query.text, set(words))
+    stems = _stems(connection, [*words, *spelt])
     counts = {}
     for stem in {stem for found in stems for stem in found}:
         row = connection.execute("SELECT doc FROM temp.known WHERE term = ?", (stem,)).fetchone()
         counts[stem] = row[0] if row else 0
-    stem_of = {word: next(iter(found)) for word, found in zip(words, stems, strict=True) if found}
+    stem_of = {word: next(iter(found)) for word, found in zip(words, stems, strict=False) if found}
     kept = without_chance_pairs([word for word in words if word in stem_of], lambda word: bool(counts[stem_of[word]]))
     by_stem = {stem_of[word]: word for word in reversed(kept)}
     rarest = sorted(by_stem, key=lambda stem: counts[stem])[:TERM_LIMIT]
+    counted = [(by_stem[stem], counts[stem]) for stem in rarest]
+    names = []
+    for (spelling, meant), its in zip(spelt.items(), stems[len(words) :], strict=True):
+        if count := min([counts[stem] for stem in its], default=0):
+            counted.append((spelling, count))
+            names.append((its, {stem_of[word] for word in meant if word in stem_of}))
     terms = [((stem,), rarity(counts[stem], total)) for stem in rarest]
-    match = _match([(by_stem[stem], counts[stem]) for stem in rarest])
+    match = _match(sorted(counted, key=lambda pair: pair[1]))
     if not match:
         return FallbackHits([], degraded, True)
     hits: list[tuple[float, EntryFile]] = []
@@ -166,6 +173,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         if time.monotonic() > query.deadline:
             break
         (said,) = _stems(connection, [connection.execute(CHUNK, (chunk,)).fetchone()[0]])
+        said = said.union(*(both for its, both in names if its <= said))
         is_skill = kind == SKILL_KIND
         pair = word_features(terms, {stem for stem in said if is_significant(stem)}, rivals[is_skill])
         pair |= note_features(kind or "", confidence or "")
@@ -277,17 +285,49 @@ def _index_files(query: FallbackQuery) -> Any:
 def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iterator[str]:
     """Yield vault-relative paths of entries in no special folder but `special`, until `deadline` or SCAN_FILE_LIMIT."""
     count = 0
+    templates = _template_folders(vault)
     for folder, folders, names in os.walk(vault):
-        folders[:] = sorted(name for name in folders if name[0] not in "._" or name in special)
-        inside = folder[len(vault) :].strip("/")
+        inside = f"{folder[len(vault) :]}/".lstrip("/")
+        wanted = [name for name in folders if name[0] not in "._" or name in special]
+        folders[:] = sorted(name for name in wanted if f"{inside}{name}/" not in templates)
         for name in sorted(names):
-            path = f"{inside}/{name}" if inside else name
+            path = inside + name
             # A name that is not UTF-8 cannot be stored in a database.
             if is_entry_name(name) and os.fsencode(path) == path.encode("utf-8", "ignore"):
                 yield path
                 count += 1
                 if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
                     return
+
+
+def _template_folders(vault: str) -> tuple[str, ...]:
+    """Return the folders that Obsidian's settings name for templates. What reads these is loaded only for them."""
+    top = vault
+    while top and not os.path.isdir(f"{top}/.obsidian"):
+        top = top.rpartition("/")[0]
+    if not top:
+        return ()
+    from pathlib import Path
+
+    from ..vault.listing import template_folders
+
+    return template_folders(Path(vault))
+
+
+def other_spellings(text: str, words: set[str]) -> dict[str, tuple[str, ...]]:
+    """Return how else a name of `text` may be written, with the words of `words` that this stands for: `configloader`
+    for `config_loader` and "config loader", "config loader" for ConfigLoader."""
+    letters = zip(f" {text}", text, strict=False)
+    parts = split_words("".join([f" {c}" if before.islower() and c.isupper() else c for before, c in letters]))
+    found: dict[str, tuple[str, ...]] = {}
+    for at in range(len(parts) - 1):
+        for end in (at + 2, at + 3):
+            run = tuple(parts[at:end])
+            if (name := "".join(run)) in words:
+                found[" ".join(run)] = (name,)
+            elif words.issuperset(run):
+                found[name] = run
+    return found
 
 
 def significant_words(text: str) -> list[str]:

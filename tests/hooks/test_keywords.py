@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.hooks import search
-from memoryvault.hooks.search import WORD_LIMIT, FallbackQuery, significant_words
+from memoryvault.hooks.search import WORD_LIMIT, FallbackQuery, other_spellings, significant_words
 
 
 def test_a_prompt_about_nothing_has_no_significant_word() -> None:
@@ -38,6 +38,41 @@ def test_any_text_gives_few_words_that_fts5_takes_as_one(text: str) -> None:
     assert len(words) <= WORD_LIMIT
     assert len(set(words)) == len(words)
     assert all(word.isalnum() and '"' not in word for word in words)
+
+
+def asked(vault: Path, prompt: str, *notes: str) -> list[str]:
+    """The names of the notes that a hook without an index gives; `notes`: their paths, a blank, their text."""
+    for note in notes:
+        path, _, text = note.partition(" ")
+        (vault / path).parent.mkdir(parents=True, exist_ok=True)
+        (vault / path).write_text(f"---\nkind: fact\n---\n\n{text}\n")
+    query = FallbackQuery(prompt, str(vault), "", 5, set(), time.monotonic() + 100)
+    return [hit.slug for hit in search.search(query, str(vault / "none.db")).hits]
+
+
+NAMES = ("ConfigLoader", "config_loader", "config loader")
+
+
+@pytest.mark.parametrize("said", NAMES)
+@pytest.mark.parametrize("meant", NAMES)
+def test_a_name_is_found_however_it_is_written(tmp_path: Path, said: str, meant: str) -> None:
+    others = [f"fact/other-{number}.md A config of the shop has {number} parts." for number in range(3)]
+    note = f"fact/named.md The {said} needs tablet K7."
+    assert asked(tmp_path, f"What about the {meant}?", note, *others) == ["named"]
+
+
+def test_a_part_of_a_name_is_not_the_name(tmp_path: Path) -> None:
+    assert asked(tmp_path, "What about GitHub?", "fact/git.md Commit with git.", "fact/hub.md The hub is blue.") == []
+    assert other_spellings("What about GitHub?", {"github"}) == {"git hub": ("github",)}
+
+
+def test_a_template_of_obsidians_is_not_given_where_there_is_no_index(tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / ".obsidian/templates.json").write_text('{"folder": "Notes/Vorlagen"}')
+    notes = [
+        f"{folder}/{name}.md The quokka flange needs tablet K7." for folder, name in (("Vorlagen", "a"), ("b", "b"))
+    ]
+    assert asked(tmp_path / "Notes", "which tablet does the quokka flange need?", *notes) == ["b"]
 
 
 def test_where_the_time_ends_among_long_notes_the_best_is_given(
