@@ -8,7 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from typing import Any
 
 MOST_COMMAND_CHARACTERS = 500_000
@@ -92,18 +92,24 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
 def _meant(index: Mapping[str, Any], rules: set[int], words: Sequence[str]) -> set[int]:
     """Return those of the rules that are about no branch or environment, or one that this command may mean."""
     places = index.get("o", {})
-    return {rule for rule in rules if str(rule) not in places or not _names_others(words, places[str(rule)])}
+    return {
+        rule for rule in rules if str(rule) not in places or not _names_others(words, places[str(rule)], index["c"])
+    }
 
 
-def _names_others(words: Sequence[str], places: Sequence[str]) -> bool:
-    """Whether a command names other branches or environments, and none of these."""
+def _names_others(words: Sequence[str], places: Sequence[str], programs: Container[str]) -> bool:
+    """Whether a command names other branches or environments, and none of these.
+
+    A variable tells the environment behind an option or a program; behind another word it is what the command works on.
+    """
     branches = [place[len(_BRANCH) :] for place in places if place.startswith(_BRANCH)]
     if branches:
         return "push" in words and _pushes_to_others(words[words.index("push") + 1 :], branches)
     named = {
         _ENVIRONMENTS[token]
-        for word in words
+        for before, word in zip(("-", *words), words, strict=False)
         if word[:1] not in ("/", "~")
+        if word[:1] != "$" or before[:1] == "-" or before == words[0] or before in programs
         for token in word.lower().translate(_BREAKS).translate(_JOINTS).split()
         if token in _ENVIRONMENTS
     }
