@@ -6,7 +6,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeAlias
@@ -152,15 +152,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
             note(f"memory: {RESEARCH_IS_LOCAL}")
         else:
             write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
-    for path in [] if args.json else notes_in_conflict(reviewer.store):
+    torn = [] if args.json else notes_in_conflict(reviewer.store)
+    for path in torn:
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     report_passed_over(reviewer.store.passed_over)
     if args.list or (args.json and not args.decide):
-        return _list(args, context, waiting, copies, unreadable)
+        return _list(args, context, waiting, copies, unreadable, torn)
     for problem in unreadable.values():
         note(f"memory: {problem}")
     if not waiting and not copies:
-        print(_nothing(args, context))
+        print(_nothing(args, context, torn or unreadable))
         return 0
     if not sys.stdin.isatty():
         waits = "waits" if len(waiting) + len(copies) == 1 else "wait"
@@ -218,12 +219,13 @@ def _counted(
     return describe_pending(counts)
 
 
-def _nothing(args: argparse.Namespace, context: Context) -> str:
-    """The line for an empty list, with what waits elsewhere."""
+def _nothing(args: argparse.Namespace, context: Context, to_mend: Collection[str]) -> str:
+    """The line for an empty list, with what waits elsewhere. `to_mend`: notes that were named above it."""
     if args.inbox:
         return "the inbox is empty"
-    others = count_pending(context.store).other_places()
-    return "nothing waits for your decision" + (f"; elsewhere: {', '.join(others)}" if others else "")
+    nothing = "nothing else" if to_mend else "nothing"
+    elsewhere = count_pending(context.store).other_places()
+    return f"{nothing} waits for your decision" + (f"; elsewhere: {', '.join(elsewhere)}" if elsewhere else "")
 
 
 def unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
@@ -239,6 +241,7 @@ def _list(
     waiting: Sequence[Entry],
     copies: Sequence[ConflictCopy],
     unreadable: Mapping[str, str],
+    torn: Collection[str],
 ) -> int:
     if args.json:
         print_json([*map(entry_as_json, waiting), *map(copy_as_json, copies), *unreadable_as_json(unreadable)])
@@ -260,7 +263,7 @@ def _list(
         print_table(("slug", "kind", "project", "seen", "said", "says"), rows)
         note(f"memory: {_counted(context, waiting, copies, unreadable)}")
     else:
-        print(_nothing(args, context))
+        print(_nothing(args, context, torn))
     return 0
 
 

@@ -69,7 +69,10 @@ def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edi
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"---\n{header}---\n\nTabs.\n")
     before = path.read_bytes()
-    assert f"git left both sides of a merge in {FOLDER}/tabs.md" in memory("review", "--list").err
+    for how in (["--list"], []):
+        listed = memory("review", *how)
+        assert f"git left both sides of a merge in {FOLDER}/tabs.md" in listed.err
+        assert listed.out.strip() == "nothing else waits for your decision"
     told = memory("dismiss", f"{FOLDER}/tabs.md", "--yes", code=1).err
     assert f"line 3 of {FOLDER}/tabs.md can't be read, mend it first: <<<<<<< HEAD" in told
     assert path.read_bytes() == before
