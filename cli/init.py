@@ -163,8 +163,6 @@ class FirstRun:
     """Whether it runs."""
     progress: Progress | None
     """Of mining old sessions; None if `init` did not wait for it."""
-    seconds: float
-    """How long `init` waited."""
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -426,9 +424,8 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
     run_queued = enqueue_corpus(settings, plan) if days else None
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
-    started = time.monotonic()
     progress = _follow(settings, run_queued, quiet=quiet) if run_queued is not None and runs else None
-    return FirstRun(plan, runs, progress, time.monotonic() - started)
+    return FirstRun(plan, runs, progress)
 
 
 def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
@@ -577,7 +574,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
     if plan.to_mine and progress is None:
         return "Next: memory service up, which reads the sessions from before."
     if plan.to_mine and progress is not None and not progress.is_done:
-        return f"Next: look again {_when_read(progress, first.seconds)}: memory review"
+        return "Next: memory review, once the worker has read them."
     if pending.with_commands():
         return "Next: memory review, which asks about one after the other."
     if not plan.to_mine and not plan.known:
@@ -586,14 +583,6 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
             "Two minutes after your last word there, `memory list` shows it, or `memory review` asks about it."
         )
     return "Next: open a new session of your agent; what you said before comes back where it fits."
-
-
-def _when_read(progress: Progress, seconds: float) -> str:
-    """When the rest will be mined, estimated from the speed so far."""
-    if not progress.finished:
-        return "in some minutes"
-    minutes = seconds / progress.finished * (progress.sessions - progress.finished) / 60
-    return "in a minute" if minutes <= 1 else f"in about {round(minutes + 0.5)} minutes"
 
 
 def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused: bool) -> None:
