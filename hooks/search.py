@@ -23,6 +23,7 @@ from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
 from ..vault.render import around_words, introduced
 from .entryfile import EntryFile, is_entry_name, read_entry_file
+from .recall_client import shorten
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -58,6 +59,9 @@ SCORED_PASSAGES = 4_000
 """Most passages that are scored, in some 15 ms; see index/query.py."""
 WORD_LIMIT = 40
 """Most words of a prompt; of a longer one those of the beginning and the end are taken."""
+NAMED_CHARACTERS = 4_000
+"""Characters at the beginning and the end of a prompt in which names are looked for: of a long one there are its words.
+"""
 TERM_LIMIT = 24
 """Most words that are searched: the rarest ones."""
 GATED_ENTRIES = 12
@@ -142,7 +146,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     connection.execute("CREATE VIRTUAL TABLE temp.known USING fts5vocab(main, chunk_fts, row)")
     total = connection.execute("SELECT count(*) FROM chunk").fetchone()[0]
     rivals = {is_skill: connection.execute(RIVALS, (is_skill, query.project)).fetchone()[0] for is_skill in (0, 1)}
-    spelt = other_spellings(query.text, set(words))
+    spelt = other_spellings(shorten(query.text, NAMED_CHARACTERS), set(words))
     stems = _stems(connection, [*words, *spelt])
     counts = {}
     for stem in {stem for found in stems for stem in found}:
