@@ -4,13 +4,11 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoryvault.cli.review_steps import Steps
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
@@ -21,12 +19,10 @@ from memoryvault.services.remembering import ideas_to_research
 from memoryvault.services.reviewing import DecisionOutcome
 from memoryvault.services.undoing import Selector, Why
 from memoryvault.tasks.jobs.research import WebAccess, plan
-from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.boundary import Consent
 from memoryvault.vault.evidence import LOOKED_UP, strip_evidence
 from memoryvault.vault.scrubbed import Scrubbed
 
-from ..corpus.sessions import old_session
 from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
 
@@ -565,31 +561,3 @@ def test_a_sentence_that_the_title_of_the_note_cuts_is_whole_where_a_heading_has
 def test_the_summary_that_the_user_gave_stands_as_it_was_given(silent: Bed) -> None:
     write_down(silent, "Retry page", "retry page")
     assert only_section(silent) == ["Retry page", "retry page"]
-
-
-# From the sessions to the list
-
-
-@pytest.mark.slow
-def test_a_backfill_lists_ideas_by_the_days_they_were_said_and_a_yes_writes_that_day(tmp_path: Path) -> None:
-    sandbox: Sandbox = ForkedSandbox(tmp_path)
-    folder = sandbox.projects / "-home-dev-shop"
-    texts = ("Idea: a museum of kites in the shop.", "Idea: print every failed webhook on paper.")
-    for number, text in enumerate(texts, 1):
-        path = old_session(folder, number, text)
-        path.write_text(path.read_text("utf-8").replace("2026-03-01T", f"2026-0{5 - number}-01T"), "utf-8")
-    sandbox.memory("reflect", "corpus", "--execute")
-    sandbox.memory("service", "worker", "--until-idle")
-    listed = sandbox.json("idea", "list")
-    assert sorted(idea["surfaced_at"][:10] for idea in listed) == ["2026-03-01", "2026-04-01"]
-    assert {line.split()[2] for line in sandbox.memory("idea", "list").splitlines()[1:]} == {"2026-03-01", "2026-04-01"}
-    for idea in sorted(listed, key=lambda one: str(one["surfaced_at"]), reverse=True):
-        sandbox.memory("review", "--decide", f"surface-{idea['slug']}=approve")
-    text = (sandbox.vault.parent / "Ideas.md").read_text("utf-8")
-    assert HEADINGS.findall(text) == ["2026-03-01", "2026-04-01"]
-    assert sandbox.json("idea", "gc") == [], "captured today, however long ago it was said"
-    sandbox.memory("reflect", "corpus", "--reset", "--execute")
-    sandbox.memory("service", "worker", "--until-idle")
-    dated = {idea["slug"]: idea["surfaced_at"] for idea in listed}
-    assert {idea["slug"]: idea["surfaced_at"] for idea in sandbox.json("idea", "list")} == dated, "mined anew"
-    assert (sandbox.vault.parent / "Ideas.md").read_text("utf-8") == text
