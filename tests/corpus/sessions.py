@@ -9,7 +9,6 @@ from memoryvault.tests.sources.records import assistant, human, text_block, writ
 
 DAY = 86_400.0
 RULE = "Remember: always run the linter before you commit, never after."
-CHECKS = ("cargo fmt", "cargo clippy", "cargo test")
 
 
 def old_session(

@@ -144,25 +144,10 @@ def test_an_idea_on_which_the_user_has_decided_makes_room_for_the_next(bed: Bed,
     assert mine_old(bed, "s3", found[3]).counts == {"ideas": 1}
 
 
-def test_said_in_several_sessions_it_is_one_note_and_read_again_nothing_changes(bed: Bed) -> None:
-    for _ in range(2):
-        for session in ("s1", "s2"):
-            mine_old(bed, session, RULE)
-    entry = bed.only("active")
-    assert (entry.occurrences, [source.session for source in entry.sources]) == (2, ["s1", "s2"])
-
-
 def test_one_occurrence_strengthens_what_a_live_session_left_in_the_inbox(bed: Bed) -> None:
     bed.remember(said(GUESS, "live-1"), said(GUESS, "live-2"))
     mine_old(bed, "s1", GUESS)
     assert bed.only("pending").occurrences == 3
-
-
-def test_rejected_statement_of_an_old_session_is_not_proposed(bed: Bed) -> None:
-    bed.note("personal-private/_archive/guess.md", GUESS.statement, kind="preferences", status="rejected")
-    for session in ("s1", "s2", "s3"):
-        mine_old(bed, session, GUESS)
-    assert statuses(bed) == {"rejected": 1}
 
 
 @pytest.mark.parametrize("later_first", [True, False])

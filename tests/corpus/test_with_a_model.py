@@ -1,8 +1,6 @@
 """A backfill with a model as the miner: real workers and a real endpoint on loopback."""
 
 import json
-import signal
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.spending import spent_since
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.sandbox import Sandbox
-from memoryvault.tests.tasks.support import make_due
 
 from .sessions import old_session
 
@@ -62,12 +59,6 @@ def vault(sandbox: Sandbox) -> str:
     return "\n".join(path.read_text("utf-8") for path in sorted(sandbox.vault.rglob("*.md")))
 
 
-def not_ended(sandbox: Sandbox) -> list[object]:
-    """Jobs of the backfill that wait, or whose killed worker still has a lease."""
-    jobs = sandbox.json("jobs", "list", "--kind", "reflect.corpus")
-    return [job for job in jobs if job["state"] in ("queued", "running")]
-
-
 def test_each_session_is_put_to_the_model_within_the_caps(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = choose(sandbox, model)
     corpus(sandbox)
@@ -101,20 +92,3 @@ def test_beyond_the_cap_the_rest_is_mined_by_rules(sandbox: Sandbox, model: Loop
     (sums,) = spent_since(settings.state.state_db, "2000-01-01")
     assert (len(model.requests), sums.spent) == (2, 2 * TOKENS)
     assert sandbox.json("reflect", "corpus")["skipped_already_processed"] == SESSIONS
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("point", ["mid-child", "before-effect"])
-def test_killed_at_any_point_no_answer_is_paid_for_twice(sandbox: Sandbox, model: LoopbackModel, point: str) -> None:
-    choose(sandbox, model)
-    corpus(sandbox)
-    sandbox.memory("reflect", "corpus", "--execute")
-    done = sandbox.run(*IDLE, env={"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point})
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    until = time.monotonic() + 240
-    while not_ended(sandbox) and time.monotonic() < until:
-        make_due(sandbox.state / "queue.db", "reflect.corpus")
-        sandbox.memory(*IDLE)
-    sandbox.memory(*IDLE)
-    assert len(model.requests) == SESSIONS
-    assert REWORDED in vault(sandbox)
