@@ -112,11 +112,6 @@ def test_an_idea_is_the_users_only_if_a_record_says_so(confirmed: bool) -> None:
     assert ("an idea of yours" in routed(replace(IDEA, confirmed=confirmed)).why) is confirmed
 
 
-def test_a_rule_of_a_project_is_filed_with_the_project() -> None:
-    decision = routed(replace(RULE, scope="project", project="My Shop"))
-    assert decision.destination == "personal-projects/my-shop/preferences/always-lint-before-pushing.md"
-
-
 @pytest.mark.parametrize("category", ["preference", "correction"])
 @pytest.mark.parametrize("words", [{"role": "tool"}, {"role": "assistant"}, {"typed": False}])
 @pytest.mark.parametrize("occurrences", [1, 9])
@@ -139,16 +134,6 @@ def test_words_the_user_did_not_type_are_never_high(category: str, words: dict[s
 # --- what is known ---
 
 
-def test_the_same_evidence_again_changes_nothing() -> None:
-    assert routed(RULE, entry("active", 1, "r1", "r2")).action is Action.NOTHING
-
-
-def test_another_occurrence_strengthens_and_never_makes_a_second_file() -> None:
-    decision = routed(RULE, entry("active", 1, "r0", path="personal-private/preferences/lint.md"))
-    assert (decision.action, decision.destination) == (Action.STRENGTHEN, "personal-private/preferences/lint.md")
-    assert decision.supersedes is None
-
-
 def test_an_entry_with_the_most_evidence_is_not_extended_but_may_move() -> None:
     full = replace(entry("active", 900, "r0"), pieces=MOST_PIECES)
     assert routed(RULE, full).action is Action.NOTHING
@@ -162,60 +147,11 @@ def seen(occurrences: int, *sessions: str, status: str = "inbox", project: str |
     return Known(path, status, occurrences, frozenset({"r0"}), frozenset(sessions), project)
 
 
-def test_the_third_occurrence_goes_to_review() -> None:
-    second = routed(GUESS, seen(1, "s0"))
-    assert (second.action, second.tier) == (Action.STRENGTHEN, Tier.LOW)
-    assert second.destination == "personal-private/_inbox/x.md"
-    third = routed(GUESS, seen(2, "s0"))
-    assert (third.action, third.tier) == (Action.STRENGTHEN, Tier.MEDIUM)
-    assert third.destination == "personal-private/_review/x.md", "it keeps its name"
-    assert third.supersedes == "personal-private/_inbox/x.md"
-
-
-def test_what_one_session_says_often_is_no_pattern() -> None:
-    assert routed(GUESS, seen(9, GUESS.session)).tier is Tier.LOW
-    assert routed(GUESS, seen(9, GUESS.session, "another")).tier is Tier.MEDIUM
-
-
 def test_a_hint_at_what_is_saved_counts_for_nothing() -> None:
     for occurrences in (1, 9):
         assert routed(GUESS, seen(occurrences, "s0", "s1", status="active")).action is Action.NOTHING
     claimed = replace(GUESS, claimed_rule=True)
     assert routed(claimed, seen(1, "s0", status="active")).action is Action.STRENGTHEN
-
-
-def test_what_is_said_in_two_projects_is_the_users_own() -> None:
-    of_project = replace(GUESS, scope="project", project="Admin")
-    waiting = routed(of_project, seen(1, "s0", project="shop"))
-    assert (waiting.destination, waiting.widened) == ("personal-private/_inbox/x.md", True)
-    held = routed(of_project, seen(1, "s0", status="active", project="shop"))
-    assert held.supersedes == "personal-projects/shop/preferences/x.md"
-    assert held.destination.startswith("personal-private/preferences/")
-    same = routed(of_project, seen(1, "s0", status="active", project="admin"))
-    assert (same.destination, same.widened) == ("personal-projects/shop/preferences/x.md", False)
-
-
-def test_a_proposal_to_replace_a_rule_waits_also_when_it_is_said_again() -> None:
-    proposal = Known("personal-private/_review/x.md", "pending", 1, frozenset({"r0"}), replaces="old.md")
-    decision = routed(RULE, proposal)
-    assert (decision.action, decision.destination, decision.supersedes) == (Action.STRENGTHEN, proposal.path, None)
-
-
-def test_in_mode_auto_an_inbox_note_stays_in_the_inbox() -> None:
-    decision = routed(GUESS, entry("inbox", 7), mode="auto")
-    assert (decision.action, decision.destination, decision.supersedes) == (
-        Action.STRENGTHEN,
-        "personal-private/_inbox/x.md",
-        None,
-    )
-
-
-@pytest.mark.parametrize("status", ["inbox", "pending"])
-def test_a_guess_that_the_user_states_as_a_rule_is_saved(status: str) -> None:
-    decision = routed(RULE, entry(status, 1, "r0"))
-    assert (decision.action, decision.tier) == (Action.STRENGTHEN, Tier.HIGH)
-    assert decision.destination.startswith("personal-private/preferences/")
-    assert decision.supersedes == "personal-private/_inbox/x.md"
 
 
 @pytest.mark.parametrize("status", ["inbox", "pending"])

@@ -237,12 +237,6 @@ def test_a_decision_in_the_note_is_carried_out_once(bed: Bed, proposal: str, wri
     assert bed.files() == after
 
 
-def test_a_decision_as_a_list_property_is_understood(bed: Bed, proposal: str) -> None:
-    bed.edit(proposal, "---\n", "---\ndecision:\n  - approve\n")
-    bed.reviewer.apply_notes()
-    assert bed.only("active")
-
-
 @pytest.mark.parametrize(
     "place",
     [
