@@ -18,7 +18,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.vault.marker import Marker
 
-from ..sources.records import assistant, call, human, queue, result, text_block, uuid, write
+from ..sources.records import assistant, call, human, result, text_block, uuid, write
 
 IO = Path("/proc/self/io")
 
@@ -104,28 +104,6 @@ def test_however_a_session_is_cut_it_yields_what_one_reading_yields(tmp_path: Pa
         session.append(line)
         found += identity(session.mine().candidates)
     assert sorted(found) == sorted(whole)
-
-
-def test_a_prompt_that_was_queued_is_mined_once_however_the_session_is_cut(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "whole.jsonl",
-        human(1, "start with the parser"),
-        assistant(2, text_block("On it."), call("a", "Read", file_path="parser.py")),
-        queue("enqueue", "always lint before you commit"),
-        result(3, "a", "x = 1"),
-        assistant(4, text_block("The parser is done.")),
-        queue("dequeue"),
-        human(5, "always lint before you commit", promptSource="queued"),
-        assistant(6, text_block("Linted.")),
-    )
-    lines = path.read_bytes().splitlines(keepends=True)
-    for cut in range(len(lines) + 1):
-        session = Growing.at(tmp_path / "cut.jsonl")
-        session.append(b"".join(lines[:cut]))
-        first = session.mine().candidates
-        session.append(b"".join(lines[cut:]))
-        found = [*first, *session.mine().candidates]
-        assert [candidate.statement for candidate in found] == ["always lint before you commit"], f"cut before {cut}"
 
 
 TURNS = 200

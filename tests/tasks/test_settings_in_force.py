@@ -21,7 +21,7 @@ from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker
 
 from .support import only_job, wait_until
-from .test_worker import context, nothing, run, serving
+from .test_worker import context
 
 
 def write_config(sandbox: Sandbox, text: str) -> None:
@@ -86,16 +86,6 @@ def test_latest_content_of_the_settings_file_is_used(sandbox: Sandbox) -> None:
     write_config(sandbox, "[memory]\nenabled = true\n[research]\nnetwork = true\n")
     taken = in_force.take()
     assert (taken.memory.enabled, taken.research.network) == (True, True)
-
-
-def test_while_it_is_switched_off_every_job_waits(state: StatePaths, ledger: Ledger) -> None:
-    ledger.enqueue("effect")
-    off = replace(context(state), enabled=False)
-    assert Worker(off, {"effect": nothing}).run_until_idle(60.0).done == 0
-    with serving(off, {"effect": nothing}):
-        time.sleep(0.4)
-        assert only_job(ledger).state == "queued"
-    assert run(state, nothing).done == 1
 
 
 def test_a_worker_whose_settings_hold_no_more_ends_what_runs_and_leaves(state: StatePaths, ledger: Ledger) -> None:

@@ -138,23 +138,6 @@ def test_a_damaged_file_is_told_in_one_line_and_its_copy_takes_its_place(state_d
     assert kept.read_bytes().startswith(b"no database at all")
 
 
-@pytest.mark.slow
-def test_pages_that_are_found_broken_while_a_budget_is_reserved_do_not_stop_it_for_good(state_db: Path) -> None:
-    book = SpendingBook(state_db, "mining")
-    for number in range(400):
-        book.settle(book.reserve(f"s{number}", {"tokens": 5}), {"tokens": 5})
-    assert back_up(state_db)
-    with closing(sqlite3.connect(state_db)) as conn:
-        conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    with state_db.open("r+b") as file:
-        file.seek(4096)  # Header and schema are sound: it opens.
-        file.write(b"\xa5" * (state_db.stat().st_size - 4096))
-    with pytest.raises(QueueUnavailable, match="took its place"):
-        book.reserve("new", {"tokens": 900}, CAPS)
-    with pytest.raises(BudgetRefused):
-        book.reserve("new", {"tokens": 900}, CAPS)  # What the copy knows of this day counts.
-
-
 def test_a_damaged_file_that_many_find_at_once_is_replaced_once(state_db: Path) -> None:
     Cursors(state_db, "corpus").set("a", {"offset": 7})
     assert back_up(state_db)
