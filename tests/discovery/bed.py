@@ -8,10 +8,10 @@ from memoryvault.services.discovery.adapting import SOURCES_NOTE, Adaptation, Ad
 from memoryvault.services.discovery.fetch_child import Fetch, fetch
 from memoryvault.services.discovery.scan import Discovery, ScanReport
 from memoryvault.services.discovery.watchlist import Watchlist
+from memoryvault.tests.support.loopback_site import Site
 from memoryvault.vault.entry import Entry
 
 from ..review import support
-from .server import Site
 
 
 @dataclass
@@ -63,6 +63,6 @@ class Bed(support.Bed):
 
 
 def make_bed(root: Path, site: Site) -> Bed:
-    (root / "config.toml").write_text(f'[discovery]\ngithub_api = "http://127.0.0.1:{site.port}"\n', "utf-8")
+    (root / "config.toml").write_text(f'[discovery]\ngithub_api = "{site.url}"\n', "utf-8")
     bed = support.make_bed(root)
     return Bed(bed.root, bed.env, site)

@@ -3,16 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tests.support import forked
+from memoryvault.tests.support import forked, loopback_site
+from memoryvault.tests.support.loopback_site import Site
 
 from .bed import Bed, make_bed
-from .server import Site, serving
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with serving() as site:
-        yield site
+    with loopback_site.site() as running:
+        yield running
 
 
 @pytest.fixture

@@ -2,16 +2,14 @@
 
 import json
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.loopback_site import Site
 from memoryvault.tests.support.sandbox import Sandbox
-
-from .server import Site, serving
 
 pytestmark = pytest.mark.slow
 
@@ -28,15 +26,9 @@ PROMPT = "Do we write release notes by hand on Fridays, or with the zanzibar hoo
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with serving() as site:
-        yield site
-
-
-@pytest.fixture
 def sandbox(tmp_path: Path, site: Site) -> Sandbox:
     sandbox = ForkedSandbox(tmp_path)
-    (tmp_path / "config.toml").write_text(f'[discovery]\ngithub_api = "{site.url("")}"\n', "utf-8")
+    (tmp_path / "config.toml").write_text(f'[discovery]\ngithub_api = "{site.url}"\n', "utf-8")
     note = sandbox.vault / SOURCES_NOTE
     note.parent.mkdir()
     note.write_text(f"---\nconfirmed: true\n---\n- list: {site.put('/list.md', README)}\n", "utf-8")

@@ -24,9 +24,9 @@ from memoryvault.tasks.queue.supervisor import ChildResult
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.loopback_site import Reply, Site
 
 from .bed import Bed, a_list
-from .server import Reply, Site, Write
 
 
 def titles(report: Any) -> list[str]:
@@ -40,7 +40,7 @@ def test_nothing_is_asked_before_the_user_has_confirmed(bed: Bed, site: Site) ->
     bed.sources(f"list: {site.put('/l.md', a_list('a'))}", confirmed="false")
     with pytest.raises(NotConfirmed, match="confirmed: true"):
         bed.scan()
-    assert site.asked == []
+    assert site.requests == []
 
 
 def test_the_proposal_is_written_once_and_left_as_the_user_made_it(bed: Bed) -> None:
@@ -99,7 +99,7 @@ def test_a_source_in_another_spelling_is_the_same_source(bed: Bed, site: Site) -
     bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
     bed.scan()
     site.put("/l.md", a_list("a", "b"))
-    bed.sources(f"list: {site.url('/l.md')}?utm_source=x#readme")
+    bed.sources(f"list: {site.url}/l.md?utm_source=x#readme")
     assert titles(bed.scan()) == ["b"]
 
 
@@ -120,12 +120,11 @@ def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed
 def test_a_mark_of_the_page_that_cannot_be_sent_back_is_not_kept(bed: Bed, site: Site, name: str, value: str) -> None:
     """Otherwise every later request with it would fail."""
     sent = value.encode().decode("latin-1")  # The test's server writes headers in Latin-1.
-    bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
-    site.pages["/l.md"].headers[name] = sent
-    bed.scan()
-    site.pages["/l.md"].body = a_list("a", "b").encode()
-    assert titles(bed.scan()) == ["b"]
-    _, headers = site.asked[-1]
+    bed.sources(f"list: {site.url}/l.md")
+    for names, new in ((["a"], []), (["a", "b"], ["b"])):
+        site.replies["/l.md"] = Reply(a_list(*names).encode(), headers={name: sent}, type="")
+        assert titles(bed.scan()) == new
+    _, headers = site.requests[-1]
     assert not {"if-none-match", "if-modified-since"} & set(headers)
 
 
@@ -178,10 +177,10 @@ def test_links_of_a_list_are_relative_to_where_it_was_found(bed: Bed, site: Site
     """Many servers redirect a folder's address to the same address with a slash."""
     site.put("/skills", "", 301, location="/skills/")
     site.put("/skills/", "- [Alpha](a/alpha.md) - a skill\n- [Beta](/beta.md) - a skill\n")
-    bed.sources(f"list: {site.url('/skills')}")
+    bed.sources(f"list: {site.url}/skills")
     assert [pattern.url for pattern in bed.scan(everything=True).new] == [
-        site.url("/skills/a/alpha.md"),
-        site.url("/beta.md"),
+        site.url + "/skills/a/alpha.md",
+        site.url + "/beta.md",
     ]
 
 
@@ -213,7 +212,7 @@ def test_a_page_that_did_not_change_is_not_sent_again(bed: Bed, site: Site) -> N
     bed.scan()
     report = bed.scan()
     assert [source.state for source in report.sources] == ["unchanged"]
-    sent = site.asked[-1][1]
+    sent = site.requests[-1][1]
     assert (sent["if-none-match"], sent["if-modified-since"]) == ('"one"', "Mon, 05 Jan 2026 10:00:00 GMT")
 
 
@@ -223,7 +222,7 @@ def test_feeds_topics_and_folders_are_sources_too(bed: Bed, site: Site) -> None:
     skills = bed.root / "skills"
     site.put("/f.xml", feed.format(entry.format("one")))
     site.put("/search/repositories", json.dumps({"items": [{"full_name": "o/old", "description": "x"}]}))
-    bed.sources(f"feed: {site.url('/f.xml')}", "topic: claude-code", f"folder: {skills}")
+    bed.sources(f"feed: {site.url}/f.xml", "topic: claude-code", f"folder: {skills}")
     skills.mkdir()
     bed.scan()
     site.put("/f.xml", feed.format(entry.format("two") + entry.format("one")))
@@ -281,7 +280,7 @@ def test_pages_on_github_are_read_as_raw_files() -> None:
 
 
 def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.url('/missing')}", f"list: {site.put('/l.md', a_list('a'))}")
+    bed.sources(f"list: {site.url}/missing", f"list: {site.put('/l.md', a_list('a'))}")
     report = bed.scan()
     assert [source.state for source in report.sources] == ["error", "fetched"]
     assert "404" in report.sources[0].detail
@@ -291,7 +290,7 @@ def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> No
 def test_the_token_in_the_address_of_a_feed_is_in_no_message(bed: Bed, site: Site, page: str | None) -> None:
     if page is not None:
         site.put("/feed.xml", page)
-    bed.sources(f"feed: {site.url('/feed.xml?token=c0ffee')}")
+    bed.sources(f"feed: {site.url}/feed.xml?token=c0ffee")
     (source,) = bed.scan().sources
     assert "/feed.xml" in source.detail
     assert "c0ffee" not in source.detail
@@ -304,11 +303,11 @@ NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>
 def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site: Site, page: str) -> None:
     """It would end up in the pattern's note."""
     site.put("/page", page.format(n=1))
-    bed.sources(f"feed: {site.url('/page')}?k=my-own-secret")
+    bed.sources(f"feed: {site.url}/page?k=my-own-secret")
     bed.scan()
     site.put("/page", page.format(n=2))
     (new,) = bed.scan().new
-    assert (new.title, new.url) == ("one-2", site.url("/page"))
+    assert (new.title, new.url) == ("one-2", site.url + "/page")
 
 
 @pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])
@@ -318,7 +317,7 @@ def test_token_is_in_no_message_when_the_child_fails(bed: Bed, site: Site, probl
             raise Retry("the child took too long")
         return ChildResult("exited", 1 if problem == "bursts" else 0, b"", "", 0.1)
 
-    bed.sources(f"feed: {site.url('/feed.xml?token=c0ffee')}")
+    bed.sources(f"feed: {site.url}/feed.xml?token=c0ffee")
     (source,) = bed.scan(fetch=fetch_in_child(bed.settings, run)).sources
     assert source.state == "error"
     assert "/feed.xml" in source.detail
@@ -327,7 +326,7 @@ def test_token_is_in_no_message_when_the_child_fails(bed: Bed, site: Site, probl
 
 @pytest.mark.slow
 def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.url('/missing')}")
+    bed.sources(f"list: {site.url}/missing")
     done = forked.memory(bed.env, "skills", "discover")
     assert (done.returncode, done.stdout.count("\n"), done.stderr.count("\n")) == (1, 1, 1)
     assert done.stderr.startswith("memory: ")
@@ -340,10 +339,10 @@ def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
 ) -> None:
     """Most slugs are meaningless: `url-1c2d3e4f`."""
     bed.enter(monkeypatch)
-    gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
+    gone = site.url.replace("127.0.0.1", "localhost") + "/gone.xml"
     bed.sources(f"list: {site.put('/l.md', a_list('one'))}?token=hush", f"feed: {gone}")
     listed, missing = memory("skills", "discover", code=1).out.splitlines()
-    assert f"  <{site.url('/l.md')}>: first scan" in listed
+    assert f"  <{site.url}/l.md>: first scan" in listed
     assert f"  <{gone}>: could not be read" in missing
     assert "hush" not in listed
 
@@ -389,57 +388,7 @@ def test_a_scan_that_ended_before_its_cursor_moved_finds_the_same_again(
     assert [note.slug for note in bed.notes()] == ["b-skill"]
 
 
-# --- servers that mean harm; asked in the child, as the command and the worker do ---
-
-
-def endless(write: Write) -> None:
-    while True:
-        write(b"- [a](https://x.org/a)\n" * 1000)
-
-
-def trickle(write: Write) -> None:
-    for _ in range(10_000):
-        write(b"x")
-        time.sleep(0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply(stream=endless),
-        Reply(body=b"x" * 100_000_000),
-        Reply(body=b"x", headers={"content-length": "100000000000"}),
-    ],
-    ids=["endless", "100 MB", "said to be 100 GB"],
-)
-def test_a_body_without_end_is_given_up(bed: Bed, site: Site, reply: Reply) -> None:
-    site.pages["/l.md"] = reply
-    found = fetch_in_child(bed.settings)(FetchRequest("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
-    assert found.problem
-    assert found.items == ()
-
-
-@pytest.mark.slow
-def test_a_body_that_trickles_is_given_up_in_time(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.services.discovery.fetch_child.FETCH_SECONDS", 1.0)
-    site.pages["/l.md"] = Reply(stream=trickle)
-    started = time.monotonic()
-    found = fetch(FetchRequest("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
-    assert "in time" in found.problem
-    assert time.monotonic() - started < 60, "it trickles for 500 s"
-
-
-@pytest.mark.parametrize(
-    "target",
-    ["http://169.254.169.254/latest/meta-data/", "http://localhost:22/", "https://10.0.0.1/", "file:///etc/passwd"],
-)
-def test_a_redirect_into_the_own_network_is_refused(bed: Bed, site: Site, target: str) -> None:
-    site.pages["/l.md"] = Reply(status=302, headers={"location": target})
-    bed.sources(f"list: {site.url('/l.md')}")
-    report = bed.scan()
-    assert report.sources[0].state == "error"
-    assert len(site.asked) == 1
+# --- a server that means harm ---
 
 
 def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
@@ -537,7 +486,7 @@ def test_a_host_that_fails_is_left_alone_for_longer_each_time_also_by_the_next_p
         waited.append(report.again_at - bed.clock.now)
         bed.clock.now = report.again_at + 1
     assert waited == [300.0, 600.0, 1200.0]
-    assert len(site.asked) == 3
+    assert len(site.requests) == 3
     site.put("/l.md", a_list("a"))
     assert bed.scan().sources[0].state == "fetched"
 

@@ -150,7 +150,7 @@ def test_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
 
 def test_no_model_is_asked_unless_the_user_says_so(bed: Bed) -> None:
     path = bed.root / "config.toml"
-    path.write_text(f'[reflection]\nminer = "openai"\nendpoint = "{bed.site.url("/v1")}"\nmodel = "m"\n', "utf-8")
+    path.write_text(f'[reflection]\nminer = "openai"\nendpoint = "{bed.site.url}/v1"\nmodel = "m"\n', "utf-8")
     assert model_for(load_settings(bed.env)) is None
     assert model_for(load_settings({**bed.env, "MEMORY_DISCOVERY_ASK_MODEL": "true"})) is None
     path.write_text(path.read_text("utf-8") + "[discovery]\nask_model = true\n", "utf-8")

@@ -90,7 +90,7 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
         )
 
     (adapted,) = bed.adapt(fetch=fetch)
-    assert asked == [bed.site.url("/repos/anthropics/plain-tool")]
+    assert asked == [bed.site.url + "/repos/anthropics/plain-tool"]
     assert adapted.path is not None
     note = bed.store.read(adapted.path)
     assert note.extra["trusted_owner"] is True
@@ -109,7 +109,7 @@ def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
         return FetchResult(facts=facts)
 
     assert len(bed.adapt(fetch=fetch)) == 3
-    assert asked == [bed.site.url("/repos/o/skills")]
+    assert asked == [bed.site.url + "/repos/o/skills"]
 
 
 def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:

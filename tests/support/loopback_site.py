@@ -5,10 +5,9 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -56,6 +55,12 @@ class Site:
     def paths(self) -> list[str]:
         return [path for path, _ in self.requests]
 
+    def put(self, path: str, body: str | bytes, status: int = 200, **headers: str) -> str:
+        """Serve it at this path, without a type, and return its address."""
+        data = body.encode() if isinstance(body, str) else body
+        self.replies[path] = Reply(data, status, {name.replace("_", "-"): text for name, text in headers.items()}, "")
+        return self.url + path
+
 
 @contextmanager
 def site(replies: dict[str, Reply | Callable[[str], Reply]] | None = None, tls: Path | None = None) -> Iterator[Site]:
@@ -93,6 +98,8 @@ def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
             reply = running.replies.get(self.path.partition("?")[0], Reply(status=404))
             if callable(reply):
                 reply = reply(self.path)
+            if self.headers.get("if-none-match", "") == reply.headers.get("etag"):
+                reply = replace(reply, status=304, body=b"")
             with contextlib.suppress(OSError):
                 self._send(reply)
             self.close_connection = True
@@ -142,11 +149,3 @@ def page(title: str, *paragraphs: str) -> bytes:
         f"<!doctype html><html><head><title>{title}</title></head><body><nav>Home About</nav>"
         f"<article><h1>{title}</h1>{body}</article></body></html>"
     ).encode()
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Return as soon as it holds; fail the test after that time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
