@@ -21,16 +21,6 @@ SIDEWAYS = "Which day is good for putting the new version into production?"
 COMMON = {"cwd": "/home/dev/shop"}
 
 
-def _content_words(text: str) -> set[str]:
-    small = {"and", "on", "the", "is", "for", "which", "into", "right", "before", "good", "always", "never"}
-    return set(re.findall(r"[a-z]+", text.lower())) - small
-
-
-def test_the_question_shares_no_content_word_with_the_rule() -> None:
-    rule = "And always ship on Tuesday mornings, never right before the weekend."
-    assert not _content_words(rule) & _content_words(SIDEWAYS)
-
-
 def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None = None) -> Path:
     """A session from its first hook to its last."""
     payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
@@ -100,33 +90,6 @@ def test_the_shipped_session_is_mined_by_tier(sandbox: Sandbox) -> None:
     assert push["confidence"] == "HIGH", "a rejected tool call phrased as a rule"
     assert idea["status"] == "incubating"
     assert not any("payment client first" in title for title in found), "the agent's plan is no memory"
-
-
-def test_mining_a_session_twice_writes_the_same_files_once(sandbox: Sandbox) -> None:
-    transcript = record_session(sandbox)
-    sandbox.memory("service", "worker", "--until-idle")
-    first = vault_files(sandbox)
-    assert first
-    marker = sandbox.state / "markers" / f"session-id-{SESSION}.reflected"
-    assert f"offset: {transcript.stat().st_size}" in marker.read_text("utf-8")
-    sandbox.memory("reflect", "--session", str(transcript))
-    sandbox.memory("reflect", "--session", str(transcript))
-    assert vault_files(sandbox) == first
-
-
-@pytest.mark.slow
-def test_mining_in_two_halves_of_which_one_ends_within_a_line_writes_the_same_files(tmp_path: Path) -> None:
-    whole, halves = ForkedSandbox(tmp_path / "whole"), ForkedSandbox(tmp_path / "halves")
-    record_session(whole)
-    whole.memory("service", "worker", "--until-idle")
-    lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
-    rule = next(i for i, line in enumerate(lines) if "Tuesday" in line)
-    record_session(halves, lines="".join(lines[:rule]) + lines[rule][:200])
-    halves.memory("service", "worker", "--until-idle")
-    assert not any("tuesday" in text.lower() for text in vault_files(halves).values())
-    record_session(halves, lines="".join(lines))
-    halves.memory("service", "worker", "--until-idle")
-    assert vault_files(halves) == vault_files(whole)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 
 from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
 from .hook_runs import HookListener
-from .machine import RULE, SETTINGS_BEFORE, ClientSession, Machine
+from .machine import RULE, ClientSession, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -240,17 +240,3 @@ def test_notes_that_the_client_loads_itself_are_not_told_the_model_twice(machine
     settings = json.loads(machine.settings_file.read_text())
     machine.settings_file.write_text(json.dumps({**settings, "autoMemoryDirectory": str(folder)}))
     assert told() == 1, "by the client itself"
-
-
-def test_uninstall_leaves_the_settings_as_they_were(machine: Machine) -> None:
-    machine.init()
-    wired = machine.settings_file.read_bytes()
-    assert wired != SETTINGS_BEFORE.encode()
-    with machine.open_client() as session:
-        session.ask(RULE)
-        session.exit()
-    assert machine.settings_file.read_bytes() == wired
-    machine.memory("uninstall")
-    assert machine.settings_file.read_bytes() == SETTINGS_BEFORE.encode()
-    assert machine.vault.is_dir()
-    machine.wait_until(lambda: not machine.processes(), "worker and recall service to leave", seconds=15)

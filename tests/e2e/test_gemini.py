@@ -333,16 +333,3 @@ def test_a_hook_that_is_gone_costs_no_prompt_and_no_call(ready: Machine, gemini:
     _, ran = pushed(ready, gemini)
     assert ran == 2
     assert ready.hooks() == []
-
-
-def test_uninstall_leaves_the_program_as_it_was(machine: Machine, gemini: StandInGemini) -> None:
-    folder = machine.home / ".gemini"
-    ask(machine, gemini)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    folders = {path for path in folder.rglob("*") if path.is_dir()}
-    machine.init("gemini")
-    extension = folder / "extensions" / "memoryvault"
-    assert {path.name for path in extension.iterdir()} == {"gemini-extension.json", "hooks", "skills"}
-    machine.memory("uninstall")
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-    assert {path for path in folder.rglob("*") if path.is_dir()} == folders

@@ -17,7 +17,7 @@ from memoryvault.hooks.install import launcher_in
 from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
-from memoryvault.vault.turn import Origin, Role
+from memoryvault.vault.turn import Origin, Role, Turn
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
 from .install_client import program
@@ -83,6 +83,14 @@ def run(machine: Machine, words: str, *options: str) -> str:
 
 def hooks_of(machine: Machine) -> list[str]:
     return [hook for hook, _ in machine.hooks()]
+
+
+def turns_of(machine: Machine) -> list[Turn]:
+    """Of the one session that is recorded."""
+    (session,) = list_markers(machine.state.markers)
+    marker = read_marker(marker_path(machine.state.markers, session))
+    assert marker is not None
+    return [*open_transcript(Path(marker.transcript))]
 
 
 class Conversation:
@@ -182,10 +190,7 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
         conversation.ask("/greet Grace Hopper")
         calls(chat, bash("exit 3"))
         conversation.ask("Run the tests.")
-        (session,) = list_markers(machine.state.markers)
-        marker = read_marker(marker_path(machine.state.markers, session))
-        assert marker is not None
-        turns = [*open_transcript(Path(marker.transcript))]
+        turns = turns_of(machine)
         conversation.terminal.kill()
     said = [(turn.origin, turn.text, turn.confirmed) for turn in turns if turn.role is Role.USER]
     assert said == [
@@ -215,10 +220,7 @@ def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInCh
         time.sleep(2 * TYPING_PAUSE_SECONDS)
         conversation.terminal.press("Enter")
         machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
-        (session,) = list_markers(machine.state.markers)
-        marker = read_marker(marker_path(machine.state.markers, session))
-        assert marker is not None
-        turns = [*open_transcript(Path(marker.transcript))]
+        turns = turns_of(machine)
         conversation.terminal.kill()
     said = [(turn.about, turn.text, turn.confirmed) for turn in turns if turn.origin is Origin.ANSWER]
     assert said == [("Where?", "In Postgres, always.", True)]
@@ -247,10 +249,7 @@ def test_what_a_script_says_in_a_persons_session_is_not_typed(machine: Machine, 
         conversation.leave()
     run(machine, "Never deploy on a Friday.", "--continue")
     run(machine, "that deploys are on Mondays", "--continue", "--command", "remember")
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
-    said = [(turn.text, turn.confirmed) for turn in open_transcript(Path(marker.transcript)) if turn.role is Role.USER]
+    said = [(turn.text, turn.confirmed) for turn in turns_of(machine) if turn.role is Role.USER]
     assert said[:2] == [(RULE, True), ("Never deploy on a Friday.", False)]
     assert [confirmed for _, confirmed in said[2:]] == [False]
 
@@ -265,10 +264,7 @@ def test_what_an_option_says_is_not_typed(
             conversation.ask(RULE)
         machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
         conversation.leave()
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
-    said = [(turn.text, turn.confirmed) for turn in open_transcript(Path(marker.transcript)) if turn.role is Role.USER]
+    said = [(turn.text, turn.confirmed) for turn in turns_of(machine) if turn.role is Role.USER]
     assert said == [(RULE, typed)]
 
 

@@ -89,22 +89,6 @@ def test_the_plugins_hooks_fire_and_its_tools_and_skill_are_offered(machine: Mac
     assert len(machine.entries_holding(RULE_WORDS)) == 1
 
 
-def test_installed_twice_each_event_is_acted_upon_once(machine: Machine, model: StandInModel) -> None:
-    machine.init()
-    machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("service", "worker", "--until-idle")
-    install_plugin(machine)
-    question = "Do I have to run the linter before I push to main?"
-    with machine.open_client() as session:
-        session.ask(question)
-        session.exit()
-    request = model.wait_for(turn_about(question))
-    assert request.conversation_text.count(RULE_WORDS) == 1
-    assert sorted(outcomes(machine, "UserPromptSubmit")) == ["duplicate", "ok"]
-    assert sorted(outcomes(machine, "SessionStart")) == ["duplicate", "ok"]
-    assert len(machine.entries_holding(RULE_WORDS)) == 1
-
-
 def test_whoever_opens_the_repository_is_asked_about_no_server(machine: Machine) -> None:
     folder = marketplace(machine)
     assert "No MCP servers configured" in claude(machine, "mcp", "list", cwd=folder)
@@ -117,7 +101,6 @@ def test_whoever_opens_the_repository_is_asked_about_no_server(machine: Machine)
 
 ASKED = "What belongs to a release?"
 TOLD = "Keep in mind how releases are cut."
-SERVER = "vault"
 TRIES = 6
 
 
@@ -162,15 +145,6 @@ def until_answered(machine: Machine, model: StandInModel, prompt: str, *options:
             return
 
 
-def configured(machine: Machine) -> list[str]:
-    """Options with which the client runs our server as anybody's, without the plugin."""
-    program = {"command": str(Path(sys.executable).parent / "memory"), "args": ["service", "mcp"]}
-    file = machine.root / "servers.json"
-    file.write_text(json.dumps({"mcpServers": {SERVER: program}}))
-    allowed = f"mcp__{SERVER}__recall,mcp__{SERVER}__save"
-    return ["--mcp-config", str(file), "--strict-mcp-config", "--allowedTools", allowed]
-
-
 def remembered(machine: Machine) -> None:
     machine.memory("save", "preferences", "linter-first", "--body", RULE)
     machine.memory("service", "worker", "--until-idle")
@@ -196,17 +170,6 @@ def test_a_model_recalls_and_proposes_through_the_plugins_tools(machine: Machine
     allowed = ["--allowedTools", f"{TOOL}recall,{TOOL}save"]
     until_answered(machine, model, ASKED, *allowed)
     until_answered(machine, model, TOLD, *allowed)
-    check_what_came_back(machine, model)
-
-
-def test_a_model_recalls_and_proposes_through_a_configured_server(machine: Machine, model: StandInModel) -> None:
-    machine.init(autostart=False)
-    remembered(machine)
-    machine.memory("uninstall")
-    options = configured(machine)
-    model.answer(script(f"mcp__{SERVER}__"))
-    until_answered(machine, model, ASKED, *options)
-    until_answered(machine, model, TOLD, *options)
     check_what_came_back(machine, model)
 
 

