@@ -23,7 +23,7 @@ from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.loopback_site import Reply, site
 from memoryvault.vault.marker import Marker, create_marker
 
-from .browser import ConsoleProcess, Windows, let_settle, press, said
+from .browser import Windows, let_settle, press, said
 from .support import proposal, serving
 from .vaults import SESSION, transcript
 
@@ -341,17 +341,6 @@ def test_wrong_used_and_expired_links_are_told_apart_and_open_nothing(bed: Bed, 
         context.close()
 
 
-def test_a_link_in_a_file_opens_the_console(bed: Bed, browser: Browser, console: ConsoleProcess) -> None:
-    """As the command hands it to the browser."""
-    door = bed.root / "door.html"
-    door.write_text(f'<meta http-equiv="refresh" content="0; url={console.link}">', "utf-8")
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(door.as_uri())
-    page.wait_for_selector("h1:text('Review')")
-    context.close()
-
-
 def test_windows_that_race_decide_each_item_once(bed: Bed, windows: Windows) -> None:
     """Both press at the same time, for many items: each has one act in the journal and lies in one place."""
     names = [f"rule-{number}" for number in range(12)]
@@ -402,40 +391,3 @@ def test_a_worker_killed_in_mid_decision_is_ended_by_the_window_and_not_done_twi
     assert said(page) == "that was decided elsewhere already (approved: use-tabs); nothing was done twice"
     assert list(bed.files()) == ["personal-private/preferences/use-tabs.md"]
     assert not bed.journal.is_interrupted
-
-
-@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
-def test_a_console_killed_in_mid_decision_leaves_a_whole_state(bed: Bed, browser: Browser, point: str) -> None:
-    bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
-    entry = proposal(bed, "use-pnpm", "Always use pnpm.")
-    before = bed.files()
-    armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
-    console = ConsoleProcess({**bed.env, **armed})
-    windows = Windows(browser, console)
-    page = windows.sign_in()
-    press_until_dead(page, console, entry.path)
-    windows.close()
-    bed.journal.recover()
-    if point == "journal-pending":
-        assert bed.files() == before
-    else:
-        assert [entry.status for entry in bed.entries() if not entry.special] == ["active"]
-        assert bed.only("superseded").superseded_by == "personal-private/preferences/use-pnpm.md"
-        assert len(bed.files()) == 2
-    again = ConsoleProcess(bed.env)
-    windows = Windows(browser, again)
-    page = windows.sign_in()
-    assert ("Use pnpm" in page.inner_text("main")) is (point == "journal-pending")
-    windows.close()
-    windows.check()
-    assert again.stop() == 0
-
-
-def press_until_dead(page: Page, console: ConsoleProcess, path: str) -> None:
-    page.goto(f"{console.base}review?item={path}&panel=supersede&old={OLD}")
-    page.click("text=Replace it")
-    console.process.wait(20)
-    assert console.process.returncode == -signal.SIGKILL
-    page.wait_for_selector("#said p.problem")
-    assert "does not answer" in said(page)
-    console.stop()

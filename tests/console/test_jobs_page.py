@@ -1,17 +1,15 @@
 """Jobs, schedules and kinds: as the commands show them, and acted on by the same functions."""
 
-import fcntl
 import re
-import socket
 
 import pytest
 
 from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, size, when_iso
-from memoryvault.runtime.layout import leave_socket_folder, make_socket_folder
 from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.ledger import Claim
+from memoryvault.tests.cli.test_doctor import hanging_service
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
@@ -132,17 +130,8 @@ def test_an_empty_vault_is_well(front: Front) -> None:
 
 
 def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
-    state = bed.settings.state
-    state.ensure()
-    make_socket_folder(state.recall_socket)
-    with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
-        silent.bind(state.recall_socket)
-        silent.listen()
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.write("4711\n")
-        lock.flush()
+    with hanging_service(bed.settings.state):
         assert "Recall service does not answer process 4711" in visible(front.get("health", view="whole"))
-    leave_socket_folder(state.recall_socket)
 
 
 def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,15 +250,6 @@ def test_a_fact_deep_in_a_long_note_is_in_the_line_that_is_printed(sandbox: Sand
     assert "[…] The quokkaflange needs tablet K7." in ask(sandbox, "which tablet does the quokkaflange need?").stdout
 
 
-def test_an_item_of_a_long_list_comes_with_what_forbids_it(sandbox: Sandbox) -> None:
-    path = "personal-private/preferences/work.md"
-    talk = "".join(f"- talk of thing {number} in the morning\n" for number in range(60))
-    sandbox.entry(path, f"# Work\n\nNever do these:\n{talk}- drop the quokkaflange database", kind="preferences")
-    index(sandbox, path)
-    told = ask(sandbox, "drop the quokkaflange database").stdout
-    assert "- Never do these: […] - drop the quokkaflange database" in told
-
-
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/convention/general.md", BODY)
     sandbox.entry("personal-projects/my-shop/convention/special.md", BODY, project="my-shop")

@@ -23,11 +23,12 @@ from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.runtime.errors import MemoryVaultError, ModelUnavailable
+from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.layout import PROJECTS
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.spool import Spool
+from memoryvault.tests.index.bed import ServiceProcess
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.automemory import FOLDER, INDEX_NAME
@@ -59,28 +60,12 @@ def served(sandbox: Sandbox) -> Iterator[Sandbox]:
     with IndexStore(Path(state.index_db)) as store:
         reconcile(store, sandbox.vault, files.walk)
         drain(store, embed_with(FakeEmbedder()), model="fake")
-    argv = [sys.executable, "-I", "-m", "memoryvault.tests.index.serve", str(sandbox.vault), str(state.root)]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(sandbox.home)}
-    service = subprocess.Popen([*argv, "--text-seconds", "0.005"], env=environment, cwd="/", stdout=subprocess.DEVNULL)
+    service = ServiceProcess(sandbox.vault, state, "--text-seconds", "0.005")
     try:
-        _wait_for(state.recall_socket)
+        service.wait_until_listening()
         yield sandbox
     finally:
-        service.terminate()
-        service.wait(10)
-
-
-def _wait_for(socket_path: str) -> None:
-    until = time.monotonic() + 30
-    while True:
-        try:
-            with RecallClient(socket_path) as client:
-                if not client.ping()["loading"]:
-                    return
-        except MemoryVaultError:
-            if time.monotonic() > until:
-                raise
-        time.sleep(0.02)
+        service.end()
 
 
 def at_once(sandbox: Sandbox, event: str) -> list[Outcome]:

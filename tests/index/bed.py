@@ -104,15 +104,15 @@ class ServiceProcess:
     `packages`: a folder whose packages it loads before the installed ones.
     """
 
-    def __init__(self, bed: Bed, *options: str, packages: Path | None = None) -> None:
-        self.bed = bed
-        environment = {"PATH": os.environ["PATH"], "HOME": str(bed.root), "MALLOC_ARENA_MAX": "2"}
+    def __init__(self, vault: Path, state: StatePaths, *options: str, packages: Path | None = None) -> None:
+        self._socket = state.recall_socket
+        environment = {"PATH": os.environ["PATH"], "HOME": str(vault.parent), "MALLOC_ARENA_MAX": "2"}
         module = "memoryvault.tests.index.serve"
         loader = (
             f"import runpy, sys; sys.path.insert(0, {str(packages)!r}); runpy.run_module({module!r}, None, '__main__')"
         )
         program = ["-m", module] if packages is None else ["-c", loader]
-        argv = [sys.executable, "-I", *program, str(bed.vault), bed.state.root]
+        argv = [sys.executable, "-I", *program, str(vault), state.root]
         self.process = subprocess.Popen(
             [*argv, *options], env=environment, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -122,7 +122,7 @@ class ServiceProcess:
         return self.process.pid
 
     def client(self) -> RecallClient:
-        return RecallClient(self.bed.state.recall_socket)
+        return RecallClient(self._socket)
 
     def wait_until_listening(self, *, model: bool = True, seconds: float = 60.0) -> dict[str, Any]:
         """The ping's answer, once the model is loaded (or has failed to load)."""

@@ -26,7 +26,7 @@ def service(bed: Bed) -> Iterator[Callable[..., ServiceProcess]]:
     started: list[ServiceProcess] = []
 
     def start(*options: str) -> ServiceProcess:
-        started.append(ServiceProcess(bed, *options))
+        started.append(ServiceProcess(bed.vault, bed.state, *options))
         return started[-1]
 
     yield start

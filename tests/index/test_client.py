@@ -89,7 +89,7 @@ def test_a_service_says_the_version_that_it_runs_when_another_is_installed_meanw
     (packages / "memoryvault").symlink_to(Path(memoryvault.__file__).parent)
     installed = packages / f"memoryvault-{memoryvault.__version__}.dist-info"
     installed.mkdir()
-    service = ServiceProcess(bed, packages=packages)
+    service = ServiceProcess(bed.vault, bed.state, packages=packages)
     try:
         service.wait_until_listening()
         installed.rename(upgraded := packages / "memoryvault-99.0.dist-info")

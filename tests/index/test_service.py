@@ -58,15 +58,6 @@ def test_it_answers_a_prompt_asked_sideways_with_a_block_for_the_model(vault_of_
     assert answer["degraded"] == []
 
 
-def test_of_a_long_note_the_block_has_the_sentence_with_the_prompts_words(vault_of_two: Bed, listening: Start) -> None:
-    talk = "Nobody objected to it.\n" * 20
-    vault_of_two.write("personal-private/fact/meeting.md", f"{talk}The quokka needs tablet K7.", kind="fact")
-    vault_of_two.refresh()
-    with listening().client() as client:
-        answer = client.recall("which tablet does the quokka need?", session="s-1", render=True)
-    assert "[…] The quokka needs tablet K7." in answer["block"]
-
-
 def test_an_item_of_a_list_is_never_without_what_forbids_it(vault_of_two: Bed, listening: Start) -> None:
     ban = "We ship on Tuesday.\n\n## Never without asking\n\n- push to a release branch\n- drop the quokka database"
     vault_of_two.write("personal-private/preferences/deploys.md", f"# Deploys\n\n{ban}", kind="preferences")

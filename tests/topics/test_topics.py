@@ -374,13 +374,6 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_in_it_is_one(command: str) -> None:
-    arguments = shlex.split(command)[1:]
-    args = build_parser(arguments).parse_args(arguments)
-    assert args.command == "vault topics"
-
-
 def test_skill_names_every_action_and_no_other() -> None:
     assert {shlex.split(command)[3] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
         "importing is the user's business"

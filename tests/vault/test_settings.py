@@ -108,7 +108,6 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
     [
         ("[recall]\n\nk = 0\n", "config.toml:3: recall.k is 0, but must be a whole number from 1 to 50"),
         ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
-        ("[recall]\nk = 2.5\n", "config.toml:2: recall.k is 2.5, but must be a whole number from 1 to 50"),
         ("research.seconds = nan\n", "config.toml:1: research.seconds is nan"),
         (
             '[memory]\n# mode\nreview_mode = "Auto"\n',
@@ -135,7 +134,6 @@ def test_a_missing_vault_says_how_to_set_one() -> None:
         ("[queue]\nlease = 5\ncolour = 1\n", "config.toml:2: there is no setting queue.lease"),
         ("[zebra]\nstripes = 1\n", "config.toml:2: there is no setting zebra.stripes; the sections are: "),
         ("[recall\nk = 1\n", "config.toml:1: not valid TOML"),
-        ("[recall]\nk = \n", "config.toml:2: not valid TOML"),
         ('[recall]\nk = 1\nx = "', "config.toml:3: not valid TOML"),
     ],
 )  # fmt: skip
