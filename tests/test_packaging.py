@@ -14,7 +14,6 @@ import pytest
 from memoryvault.cli.output import HOW_TO, how_to
 
 ROOT = Path(__file__).resolve().parents[1]
-NOT_SHIPPED = {"tests", "docs", "bench", "training", "build", "dist"}
 
 
 def test_marks_that_make_looks_for_stand_in_the_files_of_the_tests_themselves() -> None:

@@ -2,14 +2,11 @@
 
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, load_embedder, locate_model
@@ -21,6 +18,8 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_hub import LoopbackHub
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import answered
 from memoryvault.tests.support.tiny_model import make_model
 from memoryvault.tests.tasks.support import wait_until
 
@@ -107,16 +106,14 @@ def hub(tiny: Path) -> Iterator[LoopbackHub]:
 
 def test_without_consent_nothing_is_requested_and_nothing_changes(sandbox: Sandbox, hub: LoopbackHub) -> None:
     before = (sandbox.root / "config.toml").read_bytes()
-    done = sandbox.run("config", "model", "use", NAME, env={"HF_ENDPOINT": hub.endpoint})
+    sandbox.settings = {**sandbox.settings, "HF_ENDPOINT": hub.endpoint}
+    use = ("config", "model", "use", NAME)
+    done = sandbox.run(*use)
     assert done.returncode == 2
     assert "--yes" in done.stderr
-    assert hub.requests == []
-    # At a terminal, an answer other than yes.
-    argv = [sys.executable, "-m", "memoryvault.tests.support.answer", "n", "model", "use", NAME]
-    env = {**sandbox.environment, "HF_ENDPOINT": hub.endpoint}
-    asked = subprocess.run(argv, env=env, cwd=sandbox.root, capture_output=True, text=True, check=False)
-    assert "Download it?" in asked.stdout
-    assert "nothing was downloaded" in asked.stdout
+    _, asked = answered(sandbox, use, "n\n")
+    assert "Download it?" in asked
+    assert "nothing was downloaded" in asked
     assert hub.requests == []
     assert (sandbox.root / "config.toml").read_bytes() == before
 

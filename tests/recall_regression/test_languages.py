@@ -12,15 +12,6 @@ from memoryvault.index.embedder import DEFAULT_MODEL, load_embedder
 HELD_OUT = [vault for vault in vaults() if vault["held_out"]]
 
 
-def test_the_notes_that_prompts_expect_are_there() -> None:
-    for vault in vaults():
-        names = {note["slug"] for note in vault["notes"]}
-        assert len(names) == len(vault["notes"]) == 12
-        for row in vault["prompts"]:
-            assert {*row.get("expect", ()), *row.get("fine", ())} <= names, row
-            assert bool(row.get("expect")) == (row["kind"] == "note"), row
-
-
 @pytest.fixture(scope="module")
 def with_the_model(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Tally]:
     embedder = Remembering(load_embedder(DEFAULT_MODEL, models_folder=tmp_path_factory.mktemp("models")))
