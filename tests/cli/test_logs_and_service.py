@@ -10,11 +10,13 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime import hooklog
+from memoryvault.tests.sources.records import assistant, older, text_block, write
 from memoryvault.tests.support.forked import ForkedSandbox
 
 
@@ -105,31 +107,22 @@ CANARIES = {
 may tell, is made of the first ones."""
 
 
-def transcript(session: str) -> str:
+def transcript(path: Path, session: str, first: int) -> None:
     """A session with a rule, a correction, an idea, an answer of the agent, and a line that does not parse."""
-    said = [
-        (
-            "user",
-            f"From now on, always run the linter before you commit anything to the main line, {CANARIES['rule']}.",
-        ),
-        ("assistant", f"Understood, I will use npm to install the packages {CANARIES['answer']}."),
-        ("user", f"no, use pnpm instead of npm for installing the packages of this project, {CANARIES['correction']}"),
-        ("assistant", "Done."),
-        ("user", f"idea: a page that lists each of the failed builds by day and by author and {CANARIES['idea']}"),
+    said = (
+        f"From now on, always run the linter before you commit anything to the main line, {CANARIES['rule']}.",
+        f"Understood, I will use npm to install the packages {CANARIES['answer']}.",
+        f"no, use pnpm instead of npm for installing the packages of this project, {CANARIES['correction']}",
+        "Done.",
+        f"idea: a page that lists each of the failed builds by day and by author and {CANARIES['idea']}",
+    )
+    records: list[dict[str, Any] | str] = [
+        assistant(first + number, text_block(text), sessionId=session, cwd="/home/dev/shop")
+        if number % 2
+        else older(first + number, text, sessionId=session)
+        for number, text in enumerate(said)
     ]
-    lines = []
-    parent = None
-    for role, text in said:
-        own = str(uuid.uuid4())
-        record = {
-            "type": role, "uuid": own, "parentUuid": parent, "sessionId": session, "cwd": "/home/dev/shop",
-            "timestamp": "2026-03-01T10:00:00.000Z", "isSidechain": False, "userType": "external", "version": "2.1.0",
-            "message": {"role": role, "content": text if role == "user" else [{"type": "text", "text": text}]},
-        }  # fmt: skip
-        lines.append(json.dumps(record))
-        parent = own
-    lines.insert(2, '{"type": "user", "message": "' + CANARIES["broken"])
-    return "\n".join(lines) + "\n"
+    write(path, *records[:2], '{"type": "user", "message": "' + CANARIES["broken"], *records[2:])
 
 
 def told(state: Path) -> Iterator[tuple[str, str]]:
@@ -154,9 +147,10 @@ def told(state: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.slow
 def test_neither_logs_nor_jobs_hold_what_was_said(sandbox: ForkedSandbox) -> None:
     session = str(uuid.uuid4())
-    path = sandbox.transcript(session, transcript(session))
+    path = sandbox.transcript(session, "")
+    transcript(path, session, 10)
     old = str(uuid.uuid4())
-    sandbox.transcript(old, transcript(old))
+    transcript(sandbox.transcript(old, ""), old, 20)
     call = {"session_id": session, "transcript_path": str(path), "cwd": "/home/dev/shop"}
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     sandbox.memory("save", "fix", "locks", "--body", f"Two workers wrote to one file {CANARIES['saved']}.")

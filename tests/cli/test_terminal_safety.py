@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from memoryvault.cli.terminal import read_line
 from memoryvault.cli.terminal_safety import PlainText, beneath, plain
 from memoryvault.cli.up import PlainPrinter
+from memoryvault.tests.sources.records import older
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
@@ -111,12 +112,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
         log.write(
             json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info", "event": HOSTILE, "path": HOSTILE}) + "\n"
         )
-    said = {
-        "type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s1", "cwd": "/home/dev/shop",
-        "version": "2.1.0", "permissionMode": "default",
-        "timestamp": "2026-03-01T10:00:00.000Z", "isSidechain": False, "userType": "external",
-        "message": {"role": "user", "content": f"From now on, always whistle the kettle {HOSTILE} twice."},
-    }  # fmt: skip
+    said = older(1, f"From now on, always whistle the kettle {HOSTILE} twice.", sessionId="s1")
     sandbox.transcript("s1", json.dumps(said) + "\n")
     with (sandbox.root / "config.toml").open("a") as config:
         config.write("[research]\nnetwork = false\n")
