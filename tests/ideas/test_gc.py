@@ -27,7 +27,7 @@ from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.vault.pending import IDEAS_LIST
 
 from ..review.support import RULE, Bed, said
-from .support import IDEA, INCUBATOR, old_idea, outside
+from .support import IDEA, INCUBATOR, old_idea
 
 pytestmark = pytest.mark.slow
 
@@ -202,6 +202,8 @@ def test_archive_keeps_the_folder_out_of_recall(bed: Bed, tmp_path: Path) -> Non
     assert not folder.exists()
     assert recalled(bed, tmp_path) == []
     assert stale(bed) == []
+    restore(bed.journal, "one")
+    assert stale(bed) == [], "restored, its clock begins anew"
 
 
 def test_an_archive_that_holds_one_of_that_name_holds_both(bed: Bed) -> None:
@@ -393,19 +395,6 @@ def test_an_idea_that_is_gone_leaves_the_list(bed: Bed, one: Path) -> None:
     one.unlink()
     assert bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t") == []
     assert not (bed.vault / IDEAS_LIST).exists()
-
-
-def test_archived_idea_is_not_asked_about_and_nothing_outside_changes(bed: Bed) -> None:
-    (bed.root / "Diary.md").write_text("private")
-    old_idea(bed, "one", 400)
-    before = outside(bed)
-    for _ in range(2):
-        stale(bed)
-    bed.reviewer.answer(IDEAS_LIST, {"one": Answer.ARCHIVE}, run="t")
-    assert stale(bed) == []
-    restore(bed.journal, "one")
-    assert stale(bed) == [], "restored, its clock begins anew"
-    assert outside(bed) == before
 
 
 def test_answers_are_read_from_a_line() -> None:

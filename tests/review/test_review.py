@@ -128,17 +128,6 @@ def test_skipped_nothing_changes(bed: Bed, proposal: str) -> None:
     assert bed.files() == before
 
 
-def test_superseding_an_entry_is_an_evolve(bed: Bed, proposal: str) -> None:
-    old = bed.note("personal-private/preferences/package-manager.md", "Use npm.", kind="preferences")
-    done = decide(bed, proposal, Supersede("package-manager"))
-    assert done.verdict == "superseded"
-    now, then = bed.only("active"), bed.only("superseded")
-    assert (now.path, now.supersedes, then.superseded_by) == (done.path, then.path, now.path)
-    assert then.path == done.archived
-    assert not bed.store.exists(old)
-    assert not bed.store.exists(proposal)
-
-
 def test_an_always_load_entry_is_superseded_in_its_place(bed: Bed, proposal: str) -> None:
     old = bed.note("personal-private/_always-load/packages.md", "Use npm.", kind="preferences", always_load=True)
     assert decide(bed, proposal, Supersede("packages")).path == old
