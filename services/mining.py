@@ -21,7 +21,6 @@ from ..pipelines.scrub import scrub
 from ..runtime.settings import Settings
 from ..tasks.queue.kinds import Json
 from ..vault.project import project_of
-from ..vault.turn import Origin
 
 if TYPE_CHECKING:
     from ..pipelines.reading.model_windows import WindowPacker
@@ -31,8 +30,6 @@ READ_SECONDS = 60.0
 """Time limit of one reading. Its results are committed, so that a long session never starts from the beginning."""
 REST = "the rest of a long session is read next"
 """Why a job that has committed a part is postponed."""
-OPENING_ORIGINS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
-"""Origins of the messages that open a turn of the user. (A refusal answers a call, which may be far back.)"""
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,6 @@ class MiningRequest:
     """Turns before it are context; turns from here on are mined."""
     context_offset: int = 0
     """Where reading has to begin so that the turns after `mined_until` are understood."""
-    last_agent_offset: int | None = None
-    """The agent's last message before `mined_until`: enough context if the next turn is a prompt. None: unknown."""
     session: str = ""
     """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
     local_only: bool = False
@@ -66,7 +61,6 @@ class Mined:
     candidates: tuple[Candidate, ...]
     mined_until: int
     context_offset: int
-    last_agent_offset: int
     bad_lines: int
     headless: bool
     """A program ran the session, so none of it is mined."""
@@ -79,52 +73,6 @@ class Mined:
     """Keys of the model's answers to keep until this is committed."""
     has_more: bool = False
     """Reading stopped at `mined_until` after READ_SECONDS; the rest needs another reading."""
-
-
-@dataclass(frozen=True)
-class ReadPlan:
-    """Where to begin reading a transcript, and from where to mine it, in bytes."""
-
-    read_from: int
-    mined_until: int
-    context_offset: int
-    last_agent_offset: int
-    skips_context: bool = False
-    """Reading begins after `context_offset`, which is early enough only if the first new turn is a prompt."""
-
-    @classmethod
-    def from_last_agent_message(cls, request: MiningRequest) -> ReadPlan | None:
-        """Begin at the agent's last message; None if that is unknown, or no later than the context.
-
-        After a prompt, nothing that the agent did before its last message matters. Most readings begin there.
-        """
-        context = min(request.context_offset, request.mined_until)
-        if request.last_agent_offset is None or request.last_agent_offset <= context:
-            return None
-        return replace(
-            cls.from_context(request),
-            read_from=min(request.last_agent_offset, request.mined_until),
-            skips_context=True,
-        )
-
-    @classmethod
-    def from_context(cls, request: MiningRequest) -> ReadPlan:
-        """Begin at the start of the turn that may continue after `mined_until`."""
-        context = min(request.context_offset, request.mined_until)
-        last = context if request.last_agent_offset is None else request.last_agent_offset
-        return cls(context, request.mined_until, context, last)
-
-    @classmethod
-    def from_start(cls) -> ReadPlan:
-        """Mine the whole file: it was rewritten, so that old offsets are invalid."""
-        return cls(0, 0, 0, 0)
-
-
-@dataclass(frozen=True)
-class NeedsEarlierStart:
-    """The reading began too late; `plan` begins early enough."""
-
-    plan: ReadPlan
 
 
 @dataclass(frozen=True)
@@ -143,10 +91,8 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     """
     from .reading import SessionReader
 
-    plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
     with SessionReader(settings, insist=request.insist) as messages:
-        while isinstance(reading := _read_once(request, plan, settings, messages), NeedsEarlierStart):
-            plan = reading.plan
+        reading = _read_once(request, settings, messages)
     mined = reading.mined
     if settings is not None and reading.packer is not None and not mined.headless:
         mined = _add_model_candidates(mined, reading.packer, settings, request.session or reading.session)
@@ -156,24 +102,22 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     return mined
 
 
-def _read_once(
-    request: MiningRequest, plan: ReadPlan, settings: Settings | None, messages: SessionReader
-) -> _Reading | NeedsEarlierStart:
-    """Read the transcript as planned. Raises OSError."""
+def _read_once(request: MiningRequest, settings: Settings | None, messages: SessionReader) -> _Reading:
+    """Read the transcript, from its beginning if it was rewritten. Raises OSError."""
     from ..pipelines.reading.calibration import eagerness_of
     from ..pipelines.reading.miner import Miner
     from ..sources.transcripts.hosts import open_transcript
 
-    packer = _window_packer(settings, plan.mined_until)
+    begun_at = request.mined_until
+    packer = _window_packer(settings, begun_at)
     reader = open_transcript(
         Path(request.transcript),
-        plan.read_from,
+        min(request.context_offset, begun_at),
         request.host or None,
-        look_back=not plan.skips_context,
-        read_until=plan.mined_until,
+        read_until=begun_at,
     )
     eagerness = eagerness_of(settings.reflection.eagerness if settings is not None else "")
-    miner = Miner(start=plan.mined_until, project_of=project_of, reader=messages, eagerness=eagerness)
+    miner = Miner(start=begun_at, project_of=project_of, reader=messages, eagerness=eagerness)
     candidates: list[Candidate] = []
     has_new_turns = False
     stopped_at: int | None = None
@@ -181,30 +125,24 @@ def _read_once(
     enough_at = time.monotonic() + READ_SECONDS
     for turn in reader:
         if reader.restarted:
-            return NeedsEarlierStart(ReadPlan.from_start())
-        if turn.offset >= plan.mined_until and not has_new_turns:
-            if plan.skips_context and turn.origin not in OPENING_ORIGINS:
-                return NeedsEarlierStart(ReadPlan.from_context(replace(request, last_agent_offset=None)))
-            has_new_turns = True
-        if turn.offset > plan.mined_until and turn.is_users_words and time.monotonic() > enough_at:
+            break
+        if turn.offset > begun_at and turn.is_users_words and time.monotonic() > enough_at:
             stopped_at = turn.offset
             break
-        unconfirmed += turn.offset >= plan.mined_until and turn.is_users_words and not turn.confirmed
+        if turn.offset >= begun_at:
+            has_new_turns = True
+            unconfirmed += turn.is_users_words and not turn.confirmed
         candidates.extend(map(_scrub_candidate, miner.feed(turn)))
         if packer is not None:
             packer.feed(turn)
-    if reader.restarted:
-        return NeedsEarlierStart(ReadPlan.from_start())
-    mined_until = max(reader.end_offset, plan.mined_until) if stopped_at is None else stopped_at
-    if has_new_turns:
-        context, last_agent = miner.context_offset, min(miner.last_agent_offset, reader.needed_from)
-    else:
-        context, last_agent = plan.context_offset, plan.last_agent_offset
+    if reader.restarted:  # The offsets are of the earlier file.
+        return _read_once(replace(request, mined_until=0, context_offset=0), settings, messages)
+    mined_until = max(reader.end_offset, begun_at) if stopped_at is None else stopped_at
+    context = miner.context_offset if has_new_turns else request.context_offset
     mined = Mined(
         candidates=() if reader.headless else tuple(candidates),
         mined_until=mined_until,
         context_offset=min(context, mined_until),
-        last_agent_offset=min(last_agent, mined_until),
         bad_lines=reader.bad_lines,
         headless=reader.headless,
         host=reader.host,

@@ -31,11 +31,10 @@ _TEXTS = ("session_id", "started_at", "source", "transcript", "cwd", "host")
 class Marker:
     """The record of one session. `offset`: bytes of the transcript that are mined.
 
-    `resume`: where the next reading begins so that mining understands what follows `offset`; never behind it. `said`:
-    the same, between the two, for the case that a prompt follows, which needs less.
+    `resume`: where the next reading begins so that mining understands what follows `offset`; never behind it.
     """
 
-    __slots__ = ("cwd", "host", "offset", "resume", "said", "session_id", "source", "started_at", "transcript")
+    __slots__ = ("cwd", "host", "offset", "resume", "session_id", "source", "started_at", "transcript")
 
     def __init__(
         self,
@@ -47,7 +46,6 @@ class Marker:
         host: str = "",
         offset: int = 0,
         resume: int | None = None,
-        said: int | None = None,
     ) -> None:
         self.session_id = session_id
         self.started_at = started_at
@@ -57,7 +55,6 @@ class Marker:
         self.host = host
         self.offset = offset
         self.resume = offset if resume is None else min(resume, offset)
-        self.said = self.resume if said is None else max(self.resume, min(said, offset))
 
     def to_bytes(self) -> bytes:
         """Return the content of the file: one `name: value` line for each field."""
@@ -65,19 +62,16 @@ class Marker:
         lines.append("offset: " + str(self.offset))
         if self.resume != self.offset:
             lines.append("resume: " + str(self.resume))
-        if self.said != self.resume:
-            lines.append("said: " + str(self.said))
         return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
 
-    def with_offset(self, offset: int, resume: int | None = None, said: int | None = None) -> Marker:
-        """Return the same session, mined up to `offset`; `resume` is `offset` unless it is given, `said` is
-        `resume`."""
-        return Marker(**self._texts(), offset=offset, resume=resume, said=said)
+    def with_offset(self, offset: int, resume: int | None = None) -> Marker:
+        """Return the same session, mined up to `offset`; `resume` is `offset` unless it is given."""
+        return Marker(**self._texts(), offset=offset, resume=resume)
 
     def with_transcript(self, transcript: str) -> Marker:
         """Return the same session, with its transcript at another place."""
         texts = self._texts() | {"transcript": transcript}
-        return Marker(**texts, offset=self.offset, resume=self.resume, said=self.said)
+        return Marker(**texts, offset=self.offset, resume=self.resume)
 
     def _texts(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _TEXTS}
@@ -189,7 +183,6 @@ def read_marker(path: str) -> Marker | None:
         values.get("host", ""),
         _bytes(values.get("offset", "0")),
         _bytes(values.get("resume", values.get("offset", "0"))),
-        _bytes(values["said"]) if "said" in values else None,
     )
 
 

@@ -90,11 +90,6 @@ class Miner:
         user's current one."""
         return self._context.context_offset
 
-    @property
-    def last_agent_offset(self) -> int:
-        """Byte offset of the agent's last message, at which the next reading may begin if it begins with a prompt."""
-        return self._context.last_agent_offset
-
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
         """Yield the candidates of these turns, in order."""
         for turn in turns:

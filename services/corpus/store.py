@@ -40,7 +40,7 @@ class CorpusStore:
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
-        """Return how far a transcript is mined (offset, resume, said, size) and its session; {} if it never was."""
+        """Return how far a transcript is mined (offset, resume, size) and its session; {} if it never was."""
         return self._cursors.get(identity) or {}
 
     def cursors(self) -> Mapping[str, Mapping[str, Any]]:
@@ -70,7 +70,6 @@ class CorpusStore:
             {
                 "offset": mined.mined_until,
                 "resume": mined.context_offset,
-                "said": mined.last_agent_offset,
                 "size": transcript.size,
                 "path": str(transcript.path),
                 "session": transcript.session,

@@ -95,7 +95,6 @@ class ClaudeReader(TranscriptReader):
         # Queued prompts already yielded, by text, whose second record is to be skipped.
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
-        self._yielded_at: dict[str, int] = {}
         self._began = ""
         """Time of the first record that has one."""
 
@@ -122,30 +121,23 @@ class ClaudeReader(TranscriptReader):
             return NO_LIST
         return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
 
-    @property
-    def needed_from(self) -> int:
-        recent = (offset for offset in self._yielded_at.values() if offset >= self.end_offset - LOOK_BACK_BYTES)
-        return min(recent, default=self.end_offset)
-
     def _look_back(self, file: ByteStream) -> None:
         begin = max(0, self._start - LOOK_BACK_BYTES)
         file.seek(begin)
         tail = file.read(self._start - begin)
-        position = begin
         for data in tail.split(b"\n"):
-            at, position = position, position + len(data) + 1
             record = parse_object(data) if any(mark in data for mark in _TOLD_LATER) else None
             if record is None:
                 continue
             if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
-                self._remember_queued(entered_text(as_text(record.get("content"))), at)
+                self._remember_queued(entered_text(as_text(record.get("content"))))
             elif record.get("type") == "attachment":
                 attachment = as_object(record.get("attachment"))
                 if attachment.get("type") == "queued_command":
                     text = entered_text(_joined(attachment.get("prompt")))
                     # If its enqueue line was seen above, this is the second record.
                     if not self._forget_queued(text):
-                        self._remember_queued(text, at)
+                        self._remember_queued(text)
             elif record.get("type") == "assistant":
                 for block in _blocks(record, "tool_use"):
                     self._remember_call(block, _call_of(block))
@@ -283,7 +275,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._yield_queued(item.turn)
 
     def _yield_queued(self, turn: Turn) -> Iterator[Turn]:
-        self._remember_queued(turn.text, turn.offset)
+        self._remember_queued(turn.text)
         yield turn
 
     def _take_pending(self, text: str) -> _Pending | None:
@@ -297,10 +289,9 @@ class ClaudeReader(TranscriptReader):
         """Forget a queued prompt whose record shows that it is not the user's."""
         self._take_pending(entered_text(text))
 
-    def _remember_queued(self, text: str, offset: int) -> None:
+    def _remember_queued(self, text: str) -> None:
         if not text:
             return
-        self._yielded_at.setdefault(text, offset)
         self._yielded_queued[text] += 1
         self._yielded_order.append(text)
         if len(self._yielded_order) > REMEMBERED_PROMPTS:
@@ -312,8 +303,6 @@ class ClaudeReader(TranscriptReader):
             del self._yielded_queued[text]
             return False
         self._yielded_queued[text] -= 1
-        if not self._yielded_queued[text]:
-            self._yielded_at.pop(text, None)
         self._yielded_order.remove(text)
         return True
 

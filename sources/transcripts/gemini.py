@@ -43,11 +43,6 @@ class GeminiReader(TranscriptReader):
         self._done: set[str] = set()
         """Ids of tool calls that were read, and of the agent's messages."""
 
-    @property
-    def needed_from(self) -> int:
-        """See TranscriptReader. Any prompt may be written again."""
-        return 0
-
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         start = last = ""
         by_program = False

@@ -59,8 +59,7 @@ class TranscriptReader(ABC):
         """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
 
         `read_until`: where the last reading ended; the file may have been rewritten between `offset` and there.
-        Without `look_back` only the header is read of what precedes `offset`, which then must be at most the
-        `needed_from` of the last reading.
+        Without `look_back` only the header is read of what precedes `offset`.
         """
         self.path = path
         self._may_look_back = look_back
@@ -88,11 +87,6 @@ class TranscriptReader(ABC):
 
         self._calls: dict[str, ToolEvent] = {}
         """Tool calls without a result yet, by the id of the call."""
-
-    @property
-    def needed_from(self) -> int:
-        """Offset at which a next reading without `look_back` has to begin. Valid once this reading has ended."""
-        return self.end_offset
 
     def header(self) -> SessionHeader:
         """Read the header only; do not iterate this reader afterwards. Raises OSError."""

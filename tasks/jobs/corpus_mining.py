@@ -47,9 +47,7 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         host=transcript.host,
         offset=int(cursor.get("offset", 0)),
         resume=cursor.get("resume"),
-        said=cursor.get("said"),
     )
-
     run = f"{BACKFILL}:{job.args.get('run') or job.id}"
     most = settings.reflection.corpus_review_entries
     return mine_session(

@@ -127,7 +127,6 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
         marker.host,
         mined_until=marker.offset,
         context_offset=marker.resume,
-        last_agent_offset=marker.said,
         session=marker.session_id,
         local_only=local_only,
         insist=with_a_model,
@@ -159,7 +158,7 @@ def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
     markers = settings.state.markers
     if read_marker(marker_path(markers, marker.session_id)) is None:
         return
-    rewrite_marker(markers, marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset))
+    rewrite_marker(markers, marker.with_offset(mined.mined_until, mined.context_offset))
     try:
         at_the_end = transcript_status(marker.transcript).size <= mined.mined_until
     except FileNotFoundError:

@@ -138,7 +138,7 @@ def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or
             modified=time.time() - 3 * 86400,
             cwd="/home/me/lighthouse",
         ),
-        Mined((), 2000, 1500, 1500, 0, False, "claude"),
+        Mined((), 2000, 1500, 0, False, "claude"),
     )
     assert f"nothing learned {SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(
         front.get("sessions")

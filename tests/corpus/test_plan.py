@@ -104,7 +104,7 @@ def test_transcripts_that_no_job_would_read_are_named_and_get_none(
 
 def mine_to_its_end(bed: Bed, found: Transcript, *, has_more: bool = False) -> CorpusStore:
     store = CorpusStore(bed.settings.state)
-    store.advance(found, Mined((), found.size, found.size, found.size, 0, False, "claude", has_more=has_more))
+    store.advance(found, Mined((), found.size, found.size, 0, False, "claude", has_more=has_more))
     return store
 
 

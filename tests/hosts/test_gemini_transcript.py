@@ -128,7 +128,6 @@ def test_a_cancelled_turns_history_under_new_ids_says_nothing_again(chat: Path) 
     assert [turn.text for turn in open_transcript(chat)] == [*(turn.text for turn in once), "Never remove x.", "Noted."]
     rest = list(open_transcript(chat, reader.end_offset, read_until=reader.end_offset))
     assert [turn.text for turn in rest] == ["Never remove x.", "Noted."], "also where reading goes on behind the first"
-    assert open_transcript(chat).needed_from == 0
 
 
 def test_a_run_without_a_person_is_skipped_and_one_that_a_person_went_on_with_is_not(chat: Path) -> None:

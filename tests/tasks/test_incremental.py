@@ -1,4 +1,4 @@
-"""Mining a growing session: each turn is read once, whatever the session's size, in constant memory."""
+"""Mining a growing session: each turn is read at most twice, whatever the session's size, in constant memory."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Growing:
 
     def mine(self) -> Mined:
         marker = self.marker
-        mined = mine_transcript(MiningRequest(str(self.path), "claude", marker.offset, marker.resume, marker.said))
-        self.marker = marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset)
+        mined = mine_transcript(MiningRequest(str(self.path), "claude", marker.offset, marker.resume))
+        self.marker = marker.with_offset(mined.mined_until, mined.context_offset)
         return mined
 
 
@@ -112,7 +112,7 @@ TURNS = 200
 
 @pytest.mark.slow
 @pytest.mark.skipif(not IO.exists(), reason="the bytes a process reads are counted by Linux only")
-def test_a_session_of_200_turns_costs_little_more_than_one_pass(tmp_path: Path) -> None:
+def test_a_session_of_200_turns_costs_little_more_than_two_passes(tmp_path: Path) -> None:
     session = Growing.at(tmp_path / "s.jsonl")
     once = Growing.at(tmp_path / "once.jsonl")
     candidates, steps = [], 0
@@ -134,7 +134,7 @@ def test_a_session_of_200_turns_costs_little_more_than_one_pass(tmp_path: Path) 
     one_pass = bytes_read() - before
     assert one_pass >= size
     assert candidates == whole
-    assert reading <= 1.3 * one_pass
+    assert reading <= 2.3 * one_pass
 
 
 MINE = r"""
@@ -181,7 +181,7 @@ def test_a_session_is_read_in_parts_that_find_the_same(tmp_path: Path, monkeypat
         assert mined.mined_until > request.mined_until, "each part gets further"
         if not mined.has_more:
             break
-        request = MiningRequest(str(path), "claude", mined.mined_until, mined.context_offset, mined.last_agent_offset)
+        request = MiningRequest(str(path), "claude", mined.mined_until, mined.context_offset)
     assert parts > 10
     assert identity(found) == identity(whole.candidates)
     assert mined.mined_until == whole.mined_until
