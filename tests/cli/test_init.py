@@ -431,7 +431,6 @@ def test_an_empty_name_is_not_the_current_folder() -> None:
         ("Never touch `foo/bar.py`: it is generated.", "touch foo/bar.py"),
         ('Call it "the vault" in all docs.', "Call it 'the vault' in all docs"),
         ("Yes, run the tests (asked: shall I run all the slow ones too?)", "run the tests"),
-        ("テストを必ず実行してください。次へ。", "テストを必ず実行してください"),
         ("Use pnpm.", None),
     ],
 )
