@@ -52,14 +52,7 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     Raises as `find_entry`, and EntryInvalid if the only match is no longer active.
     """
     path = _path_called(store, name)
-    if path is not None:
-        return path
-    named = _of_slug(store, name)
-    found = [entry for entry in store.readable(named) if is_living(entry)]
-    if not found and len(named) == 1:
-        require_living(store, named[0])  # Raises why it is not active.
-    found = found or _of_title(name, filter(is_living, store.readable()))
-    return _only(store, name, _in_force(found)).path
+    return path if path is not None else require_living(store, find_entry(store, name).path).path
 
 
 def _in_force(found: Sequence[Entry]) -> Sequence[Entry]:
