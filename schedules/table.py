@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Literal
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -23,7 +19,6 @@ class Schedule:
     """Five fields. Named hours mean the local wall clock; a schedule for every hour counts in UTC."""
     kind: str
     """Job kind to enqueue."""
-    args: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     first: Literal["now", "wait"] = "wait"
     """Whether a fresh installation starts with a run or waits for its first slot."""
     jitter_seconds: float = 0.0
@@ -32,10 +27,8 @@ class Schedule:
 
 
 SCHEDULES: tuple[Schedule, ...] = (
-    Schedule("idle-sweep", "*/5 * * * *", "recover.orphans", {"scope": "idle"}, first="now",
-             doc="reflect sessions that have been silent for a while"),
-    Schedule("orphan-recovery", "2-59/15 * * * *", "recover.orphans", {"scope": "crashed"}, first="now",
-             doc="reflect sessions whose host died without a word"),
+    Schedule("idle-sweep", "*/5 * * * *", "recover.orphans", first="now",
+             doc="reflect sessions that have been silent for a while, or whose host died without a word"),
     Schedule("index-reconcile", "7-59/30 * * * *", "index.reconcile", first="now",
              doc="walk the vault for changes that the watcher missed"),
     Schedule("review-sweep", "*/5 * * * *", "review.apply",

@@ -34,6 +34,10 @@ from ..vault.marker import (
 OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
 """Error text of a session's job that is dead."""
 
+IDLE_SECONDS = 30 * 60.0
+"""A session that is silent for this long is reflected."""
+OVER_SECONDS = 60 * 60.0
+"""A session that is mined to its end, or has lost its transcript, is over when it is silent for this long."""
 FUTURE_SECONDS = 60.0
 """Tolerance for a file time in the future, set by another machine's clock."""
 
@@ -59,13 +63,13 @@ class SessionFacts:
     """Its host has deleted the transcript."""
 
 
-def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> Verdict:
+def judge(facts: SessionFacts) -> Verdict:
     """Decide on one session. A recently active session is live, whatever its marker says."""
     if facts.size is None:
-        return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= crash_seconds else Verdict.LIVE
+        return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= OVER_SECONDS else Verdict.LIVE
     if facts.size != facts.offset:  # A shorter transcript was rewritten, so its text may be new.
-        return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
-    return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
+        return Verdict.MINE if facts.silent >= IDLE_SECONDS else Verdict.LIVE
+    return Verdict.FINISHED if facts.silent >= OVER_SECONDS else Verdict.LIVE
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class SweepResult:
     dead_pointers: tuple[str, ...]
 
 
-def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
+def sweep(markers: str, roots: Sequence[str], *, now: float) -> SweepResult:
     """Check every open marker: put finished and dead ones away, and return those to mine. `roots` are the hosts'
     transcript folders.
 
@@ -101,7 +105,7 @@ def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float
     for session in list_markers(markers):
         # A problem with one session, such as a name that is too long, must not block the others.
         with contextlib.suppress(OSError, ValueError):
-            if looked := _look_at(markers, session, roots, now, idle_seconds, crash_seconds):
+            if looked := _look_at(markers, session, roots, now):
                 verdict, unmined = looked
                 found[verdict].append(unmined)
     finished, dead_pointers = (
@@ -115,9 +119,7 @@ def sweep(markers: str, roots: Sequence[str], *, now: float, idle_seconds: float
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
 
 
-def _look_at(
-    markers: str, session: str, roots: Sequence[str], now: float, idle_seconds: float, crash_seconds: float
-) -> tuple[Verdict, Unmined] | None:
+def _look_at(markers: str, session: str, roots: Sequence[str], now: float) -> tuple[Verdict, Unmined] | None:
     """Return the verdict on one open marker; None if it is gone or damaged. Raises OSError, ValueError."""
     path = marker_path(markers, session)
     marker, event_at = read_marker(path), last_event_at(path)
@@ -140,8 +142,7 @@ def _look_at(
     except OSError:
         pass
     facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
-    verdict = judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)
-    return verdict, Unmined(session, marker.transcript, event_at)
+    return judge(facts), Unmined(session, marker.transcript, event_at)
 
 
 def _from_now_on(path: str, now: float) -> float:

@@ -19,10 +19,6 @@ from ..queue.worklog import Lasting
 log = logging.getLogger(__name__)
 UNKNOWN_FOLDER = Lasting(log)
 
-IDLE_SECONDS = 30 * 60.0
-"""A session that is silent for this long is reflected."""
-CRASH_SECONDS = 60 * 60.0
-"""A session with unread text that is silent for this long has crashed."""
 MARKER_DAYS = 30
 """Days after which the marker of a reflected session is deleted."""
 
@@ -34,13 +30,7 @@ def recover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     Sessions whose job has died since their last activity are left out, because it would die again every few minutes.
     """
     roots = [str(root) for root in settings.transcript_folders]
-    result = sweep(
-        settings.state.markers,
-        roots,
-        now=time.time(),
-        idle_seconds=IDLE_SECONDS,
-        crash_seconds=CRASH_SECONDS,
-    )
+    result = sweep(settings.state.markers, roots, now=time.time())
     known = [each for each in result.to_mine if resolve_within(each.transcript, roots) is not None]
     if outside := next((each for each in result.to_mine if each not in known), None):
         folder = os.path.dirname(outside.transcript)

@@ -70,7 +70,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         KindPolicy("index.reconcile", 300, priority=5, optional={"paths": "paths", "full": "flag"}),
         # Sweeps.
         KindPolicy("spool.ingest", 60, priority=9),
-        KindPolicy("recover.orphans", 120, priority=5, optional={"scope": "text"}),
+        KindPolicy("recover.orphans", 120, priority=5),
         KindPolicy("inbox.triage", 120),
         KindPolicy("session.cost", 300, priority=-2),
         KindPolicy("memory.import", 120, priority=-2),

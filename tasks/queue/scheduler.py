@@ -66,7 +66,7 @@ class Scheduler:
                     continue
                 key = slot_key(schedule, due.slot)
                 start = max(due.slot + timedelta(seconds=jitter(schedule, due.slot, self._machine)), now)
-                jobs.append(NewJob(schedule.kind, {**schedule.args, "slot": key}, key, run_at=start.timestamp()))
+                jobs.append(NewJob(schedule.kind, {"slot": key}, key, run_at=start.timestamp()))
             self._ledger.enqueue_all(jobs)
             kill_point("schedule-tick")
         return len(jobs)
@@ -108,13 +108,8 @@ class Scheduler:
     def run_now(self, name: str) -> int:
         """Enqueue the schedule's job now and return its id. Raises UsageError for an unknown name."""
         schedule = self._named(name)
-        now = _datetime(self._ledger.now())
-        return self._ledger.enqueue(
-            schedule.kind,
-            {**schedule.args, "slot": f"{schedule.name}:by-hand"},
-            unique_key=f"{schedule.name}:by-hand",
-            run_at=now.timestamp(),
-        )
+        key = f"{schedule.name}:by-hand"
+        return self._ledger.enqueue(schedule.kind, {"slot": key}, unique_key=key)
 
     def pause(self, name: str, *, paused: bool = True) -> None:
         """Pause or resume a schedule; a slot that passed meanwhile runs on resuming. Raises UsageError."""

@@ -114,7 +114,7 @@ def test_sessions_are_described_while_a_worker_runs(sandbox: ForkedSandbox, figu
 def test_the_list_of_jobs_counts_the_upkeep_that_has_ended_and_shows_all_else(sandbox: ForkedSandbox) -> None:
     with Ledger(sandbox.state / "queue.db") as ledger:
         for number in range(60):
-            claim = ledger.claim(ledger.enqueue("recover.orphans", {"scope": str(number)}), "somebody", 30.0)
+            claim = ledger.claim(ledger.enqueue("recover.orphans", {"slot": str(number)}), "somebody", 30.0)
             assert isinstance(claim, Claim)
             ledger.complete(claim, {})
             if number == 1:

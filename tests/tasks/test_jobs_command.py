@@ -35,7 +35,7 @@ def ledger(sandbox: Sandbox) -> Iterator[Ledger]:
 
 def killed(ledger: Ledger, key: str) -> int:
     """A job that failed once and then died."""
-    job_id = ledger.enqueue("recover.orphans", {"scope": key}, unique_key=key)
+    job_id = ledger.enqueue("recover.orphans", {"slot": key}, unique_key=key)
     claim = ledger.claim(job_id, "somebody", 30.0)
     assert isinstance(claim, Claim)
     ledger.fail(claim, "no luck", after_seconds=0.0)
@@ -137,8 +137,8 @@ def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledge
 
 @pytest.mark.slow
 def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sandbox: Sandbox, ledger: Ledger) -> None:
-    assert {"discovery", "incubator-gc", "markers-gc", "orphan-recovery", "idle-sweep", "inbox-triage",
-            "index-reconcile", "logs-rotate"} <= {row["name"] for row in sandbox.json("jobs", "schedule")}  # fmt: skip
+    assert {"discovery", "incubator-gc", "markers-gc", "idle-sweep", "inbox-triage", "index-reconcile",
+            "logs-rotate"} <= {row["name"] for row in sandbox.json("jobs", "schedule")}  # fmt: skip
     job = sandbox.json("jobs", "schedule", "run", "markers-gc")["job"]
     assert ledger.get(job).kind == "markers.gc"
     assert sandbox.json("jobs", "schedule", "pause", "idle-sweep") == {"name": "idle-sweep", "paused": True}

@@ -13,7 +13,7 @@ from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.tasks.support import POLICIES
 
-SWEEP = Schedule("sweep", "*/5 * * * *", "effect", {"key": "k"}, first="now")
+SWEEP = Schedule("sweep", "*/5 * * * *", "effect", first="now")
 WEEKLY = Schedule("weekly", "0 3 * * 0", "single", jitter_seconds=600)
 OTHER = Schedule("other", "* * * * *", "unhandled")
 
@@ -64,7 +64,7 @@ def test_a_slot_is_enqueued_once_over_restarts_and_by_two_workers(ledger: Ledger
     clock.time += timedelta(minutes=4)
     assert scheduler(ledger, SWEEP).tick() == 1
     assert keys(ledger) == ["sweep:2027-03-10T12:00Z", "sweep:2027-03-10T12:05Z"]
-    assert ledger.list_jobs()[0].args == {"key": "k", "slot": "sweep:2027-03-10T12:05Z"}
+    assert ledger.list_jobs()[0].args == {"slot": "sweep:2027-03-10T12:05Z"}
 
 
 def test_asleep_over_sunday_three_it_runs_once_on_waking(ledger: Ledger, clock: Clock) -> None:
@@ -157,7 +157,7 @@ def test_schedule_that_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock
 
 
 def test_a_workers_slots_follow_the_time_zone(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    daily = Schedule("daily", "0 4 * * *", "effect", {"key": "k"})
+    daily = Schedule("daily", "0 4 * * *", "effect")
     parts = Scheduler(ledger, kinds=POLICIES, schedules=(daily,), machine="m")
     try:
         monkeypatch.setenv("TZ", "Europe/Berlin")

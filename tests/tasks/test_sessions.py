@@ -32,7 +32,7 @@ from memoryvault.vault.marker import (
     rewrite_marker,
 )
 
-HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
+AN_HOUR = 3600.0
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
     ],
 )
 def test_a_session_is_judged_by_its_silence_and_its_unmined_bytes(facts: SessionFacts, verdict: Verdict) -> None:
-    assert judge(facts, idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR) is verdict
+    assert judge(facts) is verdict
 
 
 def _session(
@@ -75,7 +75,7 @@ def _session(
 def swept(markers: Path, transcripts: Path | None = None) -> SweepResult:
     """Of markers beside the transcripts, unless these lie elsewhere."""
     roots = [str(transcripts or markers)]
-    return sweep(str(markers), roots, now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
+    return sweep(str(markers), roots, now=time.time())
 
 
 def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Path) -> None:
@@ -95,9 +95,7 @@ def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tm
     _session(tmp_path, "crashed", event_age=-a_year, text_age=-a_year)
     _session(tmp_path, "finished", event_age=-a_year, text_age=4600, offset=3)
     assert swept(tmp_path) == SweepResult((), (), ())
-    later = sweep(
-        str(tmp_path), [str(tmp_path)], now=time.time() + AN_HOUR, idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR - 60
-    )
+    later = sweep(str(tmp_path), [str(tmp_path)], now=time.time() + AN_HOUR + 60)
     assert ([each.session for each in later.to_mine], later.finished) == (["crashed"], ("finished",))
 
 
