@@ -86,14 +86,13 @@ class Ledger(LedgerViews):
         *,
         unique_key: str | None = None,
         delay_seconds: float = 0.0,
-        run_at: float | None = None,
         due: Due = "sooner",
     ) -> int:
         """Enqueue durably and return the job's id, or that of the queued job with the same key.
 
         Raises ArgsInvalid if the arguments do not fit the kind.
         """
-        return self.enqueue_all([NewJob(kind, args or {}, unique_key, delay_seconds, run_at, due)])[0]
+        return self.enqueue_all([NewJob(kind, args or {}, unique_key, delay_seconds, due=due)])[0]
 
     def enqueue_all(self, jobs: Iterable[NewJob]) -> list[int]:
         """Enqueue all jobs in one durable transaction, or none."""
@@ -427,12 +426,13 @@ class Ledger(LedgerViews):
 
     def list_jobs(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> list[Job]:
         """Return the newest jobs in these states, newest first."""
-        parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
-        return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
+        parameters = {"states": json.dumps(list(states)), "kind": kind, "text": "", "behind": 0, "most": most}
+        return [job_from_row(row) for row in self.read(queries.JOBS_PAGE, parameters)]
 
     def is_busy(self) -> bool:
         """Whether a job is running, or due and of a kind that is not paused."""
-        return bool(self.read(queries.IS_BUSY, {"now": self.now()})[0][0])
+        backlog = self.backlog()
+        return bool(backlog.running or backlog.due)
 
 
 def _fence(claim: Claim) -> dict[str, Any]:

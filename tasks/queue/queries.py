@@ -131,11 +131,6 @@ PRUNE = """
 JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner, deadline,
                  error, history, created_at, started_at, finished_at"""
 GET_JOB = f"SELECT {JOB_COLUMNS} FROM job WHERE id = :id"
-LIST_JOBS = f"""
-    SELECT {JOB_COLUMNS} FROM job
-    WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
-    ORDER BY id DESC LIMIT :most
-"""
 # `text` is looked for in what tells jobs apart; LIKE would take % and _ for more than themselves.
 _SOUGHT = """
     WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
@@ -182,12 +177,6 @@ DUE_LATER = """
     WHERE state = 'queued' AND run_at > :now
           AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
     GROUP BY kind ORDER BY min(run_at), kind
-"""
-
-IS_BUSY = """
-    SELECT EXISTS (SELECT 1 FROM job WHERE state = 'running')
-        OR EXISTS (SELECT 1 FROM job WHERE state = 'queued' AND run_at <= :now
-                   AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind))
 """
 
 # ---- pausing, schedules, the worker
