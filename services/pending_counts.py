@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from ..vault.pending import PENDING_FOLDERS, describe_other_places, describe_pending, describe_review, group_by_place
-from ..vault.registry import HEADER_BYTES
 from ..vault.store import VaultStore
 
 COMMANDS = {"inbox": "memory vault inbox", "ideas": "memory idea list", "patterns": "memory skills watchlist"}
@@ -71,12 +70,12 @@ def count_pending_paths(paths: Iterable[str]) -> PendingCounts:
 def list_pending_notes(store: VaultStore, notes: Iterable[str] | None = None) -> dict[str, list[str]]:
     """List the paths of pending notes by place, without conflict copies; `notes`: only among these paths.
 
-    The heads of patterns are read. Raises VaultUnavailable.
+    Patterns are read. Raises VaultUnavailable.
     """
-    from .discovery.watchlist import waits_by_its_head  # As above.
+    from .discovery.watchlist import is_deferred, is_waiting  # As above.
 
     groups = group_by_place(store.walk_special(PENDING_FOLDERS) if notes is None else notes)
     today = store.today()
-    heads = store.heads(HEADER_BYTES, groups["patterns"])
-    groups["patterns"] = [path for path, head in heads if waits_by_its_head(head.decode("utf-8", "replace"), today)]
+    patterns = store.readable(groups["patterns"])
+    groups["patterns"] = [note.path for note in patterns if is_waiting(note) and not is_deferred(note, today)]
     return groups

@@ -32,9 +32,7 @@ from ...runtime.settings import Settings
 from ...runtime.slug import free_slug
 from ...vault.entry import PATTERN_KIND, Entry
 from ...vault.fields import StoreValue
-from ...vault.header import skim
 from ...vault.scrubbed import Scrubbed
-from ...vault.statuses import meant_status
 from ...vault.store import VaultStore
 from ..decision_property import DecisionProblem, decision_keys, decision_of, report_problem
 from ..journal import Change, Journal, rewritten
@@ -234,16 +232,5 @@ def is_waiting(note: Entry) -> bool:
 
 def is_deferred(note: Entry, today: date) -> bool:
     """Whether the day to which the note is deferred has not come."""
-    return _is_ahead(str(note.extra.get("deferred_until") or ""), today)
-
-
-def waits_by_its_head(text: str, today: date) -> bool:
-    """Whether an unarchived note waits today. Reads only the first lines of its text, to be fast."""
-    fields, _ = skim(text)
-    status = meant_status(fields.get("status", "active").lower())
-    return status == "pending" and not _is_ahead(fields.get("deferred_until", ""), today)
-
-
-def _is_ahead(day: str, today: date) -> bool:
-    until = parse_local_day(day)
+    until = parse_local_day(str(note.extra.get("deferred_until") or ""))
     return until is not None and until > today
