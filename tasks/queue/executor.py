@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from ...runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailable, VaultUnavailable
 from ...runtime.killpoint import kill_point
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
-from .kinds import ArgsInvalid, Json, validate_args
+from .kinds import ArgsInvalid, validate_args
 from .ledger import Claim, Ledger
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Executor:
             result = handler(job)
             kill_point("before-completion")
             job.ending = True
-            self._record(claim, "done", lambda: ledger.complete(claim, _as_json(result)))
+            self._record(claim, "done", lambda: ledger.complete(claim, result))
         except JobLost:
             self._count("lost")
         except Dead as error:
@@ -211,15 +211,3 @@ class Executor:
             if job.claim.owner in lost and not job.ending and job in self.running():
                 log.warning("job %d (%s) is no longer ours", job.id, job.kind)
                 job.lost.set()
-
-
-def _as_json(result: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
-    """Return what the history can hold: the effect has happened, so an odd result must not fail the job."""
-    if result is None:
-        return None
-    try:
-        text = json.dumps(dict(result))
-    except (TypeError, ValueError):
-        log.error("a handler returned what is not JSON: a %s", type(result).__name__)
-        return None
-    return dict(result) if len(text) <= 4096 else {"truncated": text[:4000]}

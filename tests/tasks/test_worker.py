@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -158,12 +157,6 @@ def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Le
     assert errors[1].startswith("arguments are not JSON")
     assert errors[2] == "effect: key is not a text: '1'"
     assert errors[3] == "this version has no job kind 'single'"
-
-
-def test_a_result_that_is_not_json_does_not_undo_the_effect(state: StatePaths, ledger: Ledger) -> None:
-    ledger.enqueue("effect")
-    odd: Any = {"x": object()}
-    assert run(state, lambda job: odd).done == 1
 
 
 def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> None:
