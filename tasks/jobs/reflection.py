@@ -139,7 +139,6 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
         parse=mined_from_json,
         deadline_seconds=MINING_SECONDS + (0.0 if local_only else MODEL_SECONDS),
         verb="mining",
-        answer="candidates",
         max_stdout_bytes=MAX_CANDIDATES_BYTES,
     )
 

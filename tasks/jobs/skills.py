@@ -43,7 +43,6 @@ def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
         parse=scan_from_json,
         deadline_seconds=SCAN_SECONDS,
         verb="reading the skills",
-        answer="scan",
         max_stdout_bytes=MAX_SCAN_BYTES,
     )
 

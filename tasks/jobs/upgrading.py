@@ -59,6 +59,5 @@ def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> U
         parse=lambda report: UpgradeReport(**report),
         deadline_seconds=request.seconds + LOAD_SECONDS,
         verb="embedding",
-        answer="report",
         dead_status=CAN_NOT_LOAD,
     )

@@ -27,14 +27,13 @@ def run_json_child(
     parse: Callable[[Any], T],
     deadline_seconds: float,
     verb: str,
-    answer: str,
     max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
     dead_status: int | None = None,
 ) -> T:
     """Send `request` as JSON to a child that runs `module`, and return what `parse` makes of the JSON that it prints.
 
-    `verb` and `answer` word the errors: "mining failed", "mining printed no candidates". `parse` raises ValueError,
-    KeyError or TypeError for a value that it cannot read.
+    `verb` words the errors, as in "mining failed". `parse` raises ValueError, KeyError or TypeError for a value that it
+    cannot read.
 
     The child has the environment that the settings allow. Raises Retry if it fails, is killed, exceeds the deadline, or
     prints too much or invalid output; Dead if it exits with `dead_status`; JobLost.
@@ -53,4 +52,4 @@ def run_json_child(
     try:
         return parse(json.loads(result.stdout))
     except (ValueError, KeyError, TypeError) as error:
-        raise Retry(f"{verb} printed no {answer}: {error}") from error
+        raise Retry(f"{verb} gave no answer: {error}") from error
