@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -130,24 +130,16 @@ class Scheduler:
         raise UsageError(f"no schedule {name!r}; there are: {names}")
 
 
-def local_timezone(
-    environ: Mapping[str, str] = os.environ, readlink: Callable[[str], str] = os.path.realpath
-) -> tzinfo:
+def local_timezone(environ: Mapping[str, str] = os.environ, localtime: str = LOCALTIME) -> tzinfo:
     """Find the machine's time zone with its rules; where that is impossible, today's offset.
 
     Each call looks it up anew and tells the C library, which would otherwise keep the zone it started with.
     """
     time.tzset()
-    # As in the C library: TZ names a zone or a file; without it /etc/localtime counts. Rules in TZ itself are left to
-    # the C library.
-    place = environ["TZ"].removeprefix(":") if "TZ" in environ else readlink(LOCALTIME)
     with suppress(ZoneInfoNotFoundError, ValueError, OSError):
-        if name := place.rpartition("zoneinfo/")[2].removeprefix("posix/") if "zoneinfo/" in place else "":
-            return ZoneInfo(name)
-    with suppress(ZoneInfoNotFoundError, ValueError, OSError):
-        if not place.startswith("/"):
-            return ZoneInfo(place)
-        with open(place, "rb") as file:  # A copy, as many containers have.
+        if "TZ" in environ:  # As in the C library, it comes before the machine's zone.
+            return ZoneInfo(environ["TZ"].removeprefix(":"))
+        with open(localtime, "rb") as file:
             return ZoneInfo.from_file(file)
     offset = datetime.now(UTC).astimezone().utcoffset()
     return timezone(offset) if offset is not None else UTC
