@@ -20,7 +20,6 @@ from .ledger import Ledger, NewJob
 
 log = logging.getLogger(__name__)
 
-BATCH_FILES = 200
 MAX_FILE_BYTES = 256 * 1024
 
 
@@ -46,41 +45,35 @@ class Spool:
 
     def ingest(self) -> int:
         """Enqueue all files, oldest first; return the number of jobs. Raises QueueUnavailable; the files stay then."""
-        enqueued = refused = 0
+        jobs: list[NewJob] = []
+        done: list[Path] = []
         with self._lock:
-            while names := self._waiting()[:BATCH_FILES]:
-                jobs: list[NewJob] = []
-                done: list[Path] = []
-                for name in names:
-                    path = self._folder / name
-                    try:
-                        text = _read(path)
-                    except FileNotFoundError:
-                        continue
-                    except OSError as error:
-                        log.warning("can't read %s: %s", path, error)
-                        with contextlib.suppress(OSError):
-                            path.rename(path.with_suffix(".unreadable"))
-                        continue
-                    try:
-                        job = _parse(text)
-                        self._ledger.check(job)
-                        jobs.append(job)
-                    except (ValueError, ArgsInvalid) as error:
-                        self._ledger.record_dead("spool.ingest", json.dumps(text[:4096]), f"{name}: {error}")
-                        refused += 1
-                    done.append(path)
+            for name in self._waiting():
+                path = self._folder / name
+                try:
+                    text = _read(path)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    log.warning("can't read %s: %s", path, error)
+                    with contextlib.suppress(OSError):
+                        path.rename(path.with_suffix(".unreadable"))
+                    continue
+                try:
+                    job = _parse(text)
+                    self._ledger.check(job)
+                    jobs.append(job)
+                except (ValueError, ArgsInvalid) as error:
+                    self._ledger.record_dead("spool.ingest", json.dumps(text[:4096]), f"{name}: {error}")
+                done.append(path)
+            if done:
                 self._ledger.enqueue_all(jobs)
-                enqueued += len(jobs)
                 kill_point("spool-ingest")
-                for path in done:
-                    with contextlib.suppress(FileNotFoundError):
-                        path.unlink()
-                if not done:
-                    break
-        if enqueued or refused:
-            log.info("took %d jobs from the spool, %d refused", enqueued, refused)
-        return enqueued
+                log.info("took %d jobs from the spool, %d refused", len(jobs), len(done) - len(jobs))
+            for path in done:
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+        return len(jobs)
 
 
 def _read(path: Path) -> str:
