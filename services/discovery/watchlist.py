@@ -129,11 +129,9 @@ class Watchlist:
         """Return the identities of all patterns with a note: none is proposed again, whatever was decided."""
         return frozenset(str(entry.extra["identity"]) for entry in self.all() if entry.extra.get("identity"))
 
-    def waiting(self, today: date, *, deferred: bool = False) -> list[Entry]:
-        """Return notes without a decision, surest first; those deferred to a later day only if asked for."""
-        return surest_first(
-            note for note in self.all() if is_waiting(note) and (deferred or not is_deferred(note, today))
-        )
+    def waiting(self, today: date) -> list[Entry]:
+        """Return the notes that wait for a decision today, surest first."""
+        return surest_first(note for note in self.all() if is_waiting(note) and not is_deferred(note, today))
 
     def find(self, source: str, pattern: str) -> str:
         """Return the path of a note. Raises EntryNotFound, PathRefused."""
