@@ -19,13 +19,10 @@ from ...services.conflicts import copy_paths
 from ...services.device import acting_device, acts_here
 from ...services.pending_counts import list_pending_notes
 from ...services.stores import vault_store
-from ...vault.active import EXPLICIT_KINDS, is_entry_place
-from ...vault.automemory import TOPIC_KIND, kind_by_path
-from ...vault.entry import DASHBOARD_KIND, first_sentence, parse_entry
-from ...vault.header import UNREADABLE, out_of_use, skim
+from ...vault.active import is_entry, is_entry_place
+from ...vault.entry import ACTIVE, DASHBOARD_KIND, parse_entry
 from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
-from ...vault.statuses import is_in_use, meant_status
 from ...vault.store import VaultStore
 from ..queue.job import Postpone, RunningJob
 from ..queue.kinds import Json
@@ -87,21 +84,16 @@ def view_of(store: VaultStore) -> VaultView:
     listed: dict[str, DashboardItem] = {}
     living: list[DashboardItem] = []
     for path, head in store.heads(HEADER_BYTES):
-        is_entry = is_entry_place(path) and kind_by_path(path) not in EXPLICIT_KINDS
-        if path not in wanted and not is_entry:
+        if path not in wanted and not is_entry_place(path):
             continue
-        text = head.decode("utf-8", "replace")
-        fields, body = skim(text)
-        said = fields.get("surfaced_at", "")
-        meant = said if said[:4].isdigit() else fields.get("created", "")
+        entry = parse_entry(path, head)
+        said = entry.surfaced_at or ""
+        meant = said if said[:4].isdigit() else entry.created or ""
         day = str(parse_local_day(meant, zone) or meant[:10])
-        kind = fields.get("kind") or kind_by_path(path)
-        # A topic is shown by its description, as everywhere else.
-        told = fields.get("description", "").strip() if kind == TOPIC_KIND else ""
-        note = DashboardItem(path, told or _title(path, body), kind, day)
+        note = DashboardItem(path, entry.title, entry.kind or "", day)
         if path in wanted:
             listed[path] = note
-        elif body and note.kind.lower() not in EXPLICIT_KINDS and _is_in_use(path, text, fields):
+        elif is_entry(entry) and entry.effective_status == ACTIVE:
             living.append(note)
     store.require_vault()
     return VaultView(
@@ -110,18 +102,3 @@ def view_of(store: VaultStore) -> VaultView:
         waiting={place: [listed[path] for path in paths if path in listed] for place, paths in waiting.items()},
         copies=copy_paths(store),
     )
-
-
-def _is_in_use(path: str, text: str, fields: Mapping[str, str]) -> bool:
-    is_told = UNREADABLE not in fields and is_in_use(meant_status(fields.get("status", "active").lower()))
-    return is_told and not out_of_use(path, text)
-
-
-def _title(path: str, body: str) -> str:
-    first = body.lstrip().split("\n", 1)[0]
-    if first.startswith("# "):
-        return first[2:].strip()
-    if sentence := first_sentence(body):
-        return sentence
-    *_, folder, name = ("", *path.split("/"))
-    return (folder if name == "_index.md" else name.removesuffix(".md")).replace("-", " ")
