@@ -22,15 +22,7 @@ from ..runtime.settings import Settings
 from ..runtime.slug import slugify, title_slug, validate_kind, validate_slug
 from ..vault.automemory import COST_KIND, INDEX_KIND, TOPIC_KIND
 from ..vault.automemory import FOLDER as TOPICS_FOLDER
-from ..vault.entry import (
-    AGENT_SOURCE,
-    DASHBOARD_KIND,
-    DIGEST_KIND,
-    PATTERN_KIND,
-    RESEARCH_KIND,
-    SKILL_KIND,
-    fingerprint,
-)
+from ..vault.entry import AGENT_SOURCE, DASHBOARD_KIND, PATTERN_KIND, RESEARCH_KIND, SKILL_KIND, fingerprint
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.registry import find_by_fingerprint
 from ..vault.render import RULE_KINDS
@@ -49,7 +41,7 @@ MOST_WAITING = 50
 MOST_CHARACTERS = 20_000
 RESERVED_KINDS = frozenset(
     {COST_KIND, INDEX_KIND, TOPIC_KIND, TOPICS_FOLDER, RESEARCH_KIND, SKILL_KIND, SURFACE_KIND, GC_KIND, DASHBOARD_KIND}
-    | {PATTERN_KIND, DIGEST_KIND}
+    | {PATTERN_KIND}
 )
 """Kinds that only the program writes, and the folder of topics: an approved note of one of them would count as a cost
 or a topic, be asked as a question, be quoted as third-party text, or be kept from prompts."""

@@ -39,7 +39,7 @@ RESEARCH_KIND = "idea-research"
 """Kind of the notes of research, which quote strangers. Recall shows them only if a filter has this kind."""
 SKILL_KIND = "skill"
 """Kind of the entries that describe the skills on this machine."""
-PATTERN_KIND, DIGEST_KIND, DASHBOARD_KIND = "skill-pattern", "corpus-digest", "dashboard"
+PATTERN_KIND, DASHBOARD_KIND = "skill-pattern", "dashboard"
 """Kinds of notes that the program writes in special folders."""
 PRIORITIES = ("high", "normal", "low")
 AGENT_SOURCE = "agent"

@@ -208,7 +208,7 @@ def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent) -> No
 @pytest.mark.parametrize(
     "kind",
     ["session-cost", "topic", "topic-index", "memory", "skill", "skill-pattern", "idea-research", "idea-surface",
-     "incubator-gc", "dashboard", "corpus-digest"],
+     "incubator-gc", "dashboard"],
 )  # fmt: skip
 def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(bed: Bed, agent: Agent, kind: str) -> None:
     """Approved, it would be counted as a cost, listed as a topic, shown as a question, or hidden from prompts."""
