@@ -130,7 +130,7 @@ def test_what_is_not_searched_is_named(context: Context, tmp_path: Path) -> None
 
 def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that was stopped by Ctrl-Z in its terminal: it keeps its lock, and no hook starts another."""
-    monkeypatch.setattr("memoryvault.tasks.queue.ledger_views.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("memoryvault.tasks.queue.ledger.time.sleep", lambda seconds: None)
     lock = ProcessLock(context.state.worker_lock)
     assert lock.acquire()
     with open_ledger(context.settings) as ledger:
