@@ -504,17 +504,9 @@ def remove_entries(wiring: HostWiring, document: Json, only: Collection[str] | N
 
 
 def is_ours(entry: object) -> bool:
-    """Whether this is an entry of ours, whatever folder the launcher was in then, or, before there was a launcher, the
-    package."""
+    """Whether this is an entry of ours, whatever folder the launcher was in then."""
     argv = argv_of(entry)
-    return len(argv) > 1 and (is_launched(argv) or _runs_stub(argv))
-
-
-def _runs_stub(argv: Sequence[str]) -> bool:
-    """Whether this is what older versions wrote: `python -I -S …/hooks/stub.py EVENT`."""
-    script = next((word for word in argv[1:-1] if not word.startswith("-")), "")
-    is_hook = script.endswith(f"/{STUB.parent.name}/{STUB.name}")
-    return is_hook and ("memoryvault" in script.lower() or {"-I", "-S"} <= set(argv[1 : argv.index(script)]))
+    return len(argv) > 1 and is_launched(argv)
 
 
 def events_with_ours(wiring: HostWiring, document: Json) -> set[str]:

@@ -14,10 +14,6 @@ NOT_TYPED = "Perhaps not typed by the user:"
 """The line above a quoted passage of an agent or a tool, or one that was pasted."""
 SAID = "Said "
 """Begins the line of the evidence with the agent's question that the user answered: context for the decision."""
-_LOOKED_UP_BEFORE = (
-    "Research about this idea is listed below, in a receipt. Without a receipt, nothing has been looked up yet."
-)
-"""The same line as older versions wrote it."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 
@@ -30,6 +26,4 @@ def strip_evidence(body: str) -> str:
     text = "\n" + body + "\n"
     places = [at for at in map(text.find, _LINES) if at >= 0]
     text = body[: max(0, min(places) - 1)].rstrip() if places else body
-    for line in (LOOKED_UP, _LOOKED_UP_BEFORE):
-        text = text.replace(f"\n\n{line}", "")
-    return text
+    return text.replace(f"\n\n{LOOKED_UP}", "")

@@ -310,31 +310,3 @@ def test_a_file_written_anew_holds_what_it_shall_whatever_its_format(
     written = module._dump(after, json.dumps(before, indent=indent).encode())
     assert json.loads(written) == after
 
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        {"command": "/venv/bin/python3.12", "args": ["-I", "-S", "/src/hooks/stub.py", "{}"]},
-        {"command": "'/a b/bin/python' -I -S '/a b/memoryvault/hooks/stub.py' {}"},
-        {"command": "python3 /lib/python3.11/site-packages/memoryvault/hooks/stub.py {} --host claude"},
-    ],
-)
-def test_what_was_wired_without_a_launcher_is_renewed_and_removed(settings: Settings, written: dict[str, Any]) -> None:
-    path = settings_file_of(settings)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    older = {
-        event: [{"hooks": [{"type": "command", **json.loads(json.dumps(written).replace("{}", event))}]}]
-        for event in EVENTS
-    }
-    other = {"type": "command", "command": "python3 /other/hooks/stub.py Stop"}
-    older["Stop"][0]["hooks"].insert(0, other)
-    path.write_text(json.dumps({"hooks": older}))
-    assert uninstall(settings).changed
-    assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [other]}]}}
-    path.write_text(json.dumps({"hooks": older}))
-    assert install(settings).changed
-    assert {event: argv[0] for event, argv in installed_events(settings).items()} == dict.fromkeys(
-        EVENTS, launcher_in(settings.state_root)
-    )
-    uninstall(settings)
-    assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [other]}]}}

@@ -275,11 +275,6 @@ def _older_command(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
         entry["command"] = entry["command"].split(" || ")[1]
 
 
-def _before_the_launcher(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
-    for event, groups in hooks["hooks"].items():
-        groups[0]["hooks"][0]["command"] = f"/gone/bin/python -I -S /gone/hooks/stub.py {event} --host gemini"
-
-
 def _other_state(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
     hooks["hooks"] = json.loads(json.dumps(hooks["hooks"]).replace("/run/", "/old/run/"))
 
@@ -292,7 +287,7 @@ def _no_server(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
     del manifest["mcpServers"]
 
 
-@pytest.mark.parametrize("age", [_older_command, _before_the_launcher, _other_state, _gone_python, _no_server])
+@pytest.mark.parametrize("age", [_older_command, _other_state, _gone_python, _no_server])
 def test_what_an_older_version_wrote_is_told_and_renewed(
     sandbox: Sandbox, age: Callable[[dict[str, Any], dict[str, Any]], None]
 ) -> None:
