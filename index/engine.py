@@ -34,7 +34,7 @@ from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
 from .late_interaction import match_texts, match_vectors
-from .matrix import Matrix, MatrixCache
+from .matrix import MatrixCache
 from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
@@ -345,24 +345,14 @@ class RecallEngine:
                 return []
 
     def _start_embedding(self, reader: SearchReader, state: _RecallState) -> Future[QueryEmbedding] | None:
-        """Start to embed the question and to search its nearest passages in memory; None where that cannot be done."""
+        """Start to embed the question; None where that cannot be done."""
         if self._embedder is None:
             state.mark_degraded(NO_MODEL)
             return None
         if not reader.has_vectors:
             state.mark_degraded(NO_EXTENSION)
             return None
-        return self._embedder.submit(state.analysis.dense_text, self._resident_matrix(reader, self._embedder.name))
-
-    def _resident_matrix(self, reader: SearchReader, model_name: str) -> Matrix | None:
-        """Return the model's vectors in memory; None where they are not there, or not yet."""
-        if self._matrices is None:
-            return None
-        try:
-            model = reader.find_model(model_name)
-            return self._matrices.get(reader, model) if model is not None else None
-        except apsw.SQLError:
-            return None  # A part is missing: the dense retriever will say so.
+        return self._embedder.submit(state.analysis.dense_text)
 
     def _await_embedding(self, state: _RecallState, future: Future[QueryEmbedding] | None) -> QueryEmbedding | None:
         """Return the embedded question; None if it is not ready in time."""
@@ -399,9 +389,10 @@ class RecallEngine:
             if model is None or model.dimension * 4 != len(embedding.vector):
                 state.mark_degraded(NO_VECTORS)
                 return keyword_only
-            vector, matrix = embedding.vector, embedding.neighbours
+            vector = embedding.vector
             try:
                 with reader.interrupt_at(state.deadline):
+                    matrix = self._matrices.get(reader, model) if self._matrices is not None else None
                     hits = reader.search_vectors(
                         model.model_id, vector, state.scope, matrix=matrix, separate_kind=state.separate_kind
                     )

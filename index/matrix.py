@@ -101,21 +101,6 @@ class Matrix:
         return similarity
 
 
-@dataclass(frozen=True)
-class PrefetchedNeighbours:
-    """A matrix with the nearest passages of one question, which were searched in advance."""
-
-    matrix: Matrix
-    first: dict[int, float]
-    """As `Matrix.nearest` returned it."""
-
-    def nearest(self, vector: bytes, limit: int) -> dict[int, float]:
-        return self.first if limit == len(self.first) else self.matrix.nearest(vector, limit)
-
-    def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
-        return self.matrix.similarities(vector, passages)
-
-
 class MatrixCache:
     """Holds the matrix of the model that answers; a separate thread fills it."""
 

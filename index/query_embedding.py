@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from .embedder import Embedder, EncodedTexts
 from .languages import load_directions
 from .late_interaction import WordVectors
-from .matrix import Matrix, PrefetchedNeighbours
 from .ranking import DenseHit
-from .search_reader import DENSE_LIMIT, FIRST_OVERFETCH
 
 CACHED_QUESTIONS = 512
 MAX_UNKNOWN = 0.5
@@ -31,8 +29,6 @@ class QueryEmbedding:
     """What similarities with `vector` are multiplied by: see `languages.NeutralQuestion`."""
     is_unread: bool = False
     """Whether the model lacks most of the question's letters: its vectors mean nothing."""
-    neighbours: PrefetchedNeighbours | None = None
-    """The nearest passages, where the index's vectors are in memory."""
 
     def scaled(self, hits: list[DenseHit]) -> list[DenseHit]:
         """Return the hits of `vector` with their similarities multiplied by `similarity_scale`, at most 1."""
@@ -54,19 +50,9 @@ class QueryEmbedder:
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def submit(self, text: str, matrix: Matrix | None) -> Future[QueryEmbedding]:
-        """Start to embed a question and, given a matrix, to search its nearest passages.
-
-        The future raises ModelUnavailable, ModelLoading.
-        """
-        return self._pool.submit(self._embed_and_search, text, matrix)
-
-    def _embed_and_search(self, text: str, matrix: Matrix | None) -> QueryEmbedding:
-        embedding = self._embed_cached(text)
-        if matrix is None or matrix.model.dimension * 4 != len(embedding.vector):
-            return embedding
-        nearest = matrix.nearest(embedding.vector, FIRST_OVERFETCH * DENSE_LIMIT)
-        return replace(embedding, neighbours=PrefetchedNeighbours(matrix, nearest))
+    def submit(self, text: str) -> Future[QueryEmbedding]:
+        """Start to embed a question. The future raises ModelUnavailable, ModelLoading."""
+        return self._pool.submit(self._embed_cached, text)
 
     def _embed_cached(self, text: str) -> QueryEmbedding:
         with self._lock:
