@@ -506,7 +506,7 @@ class Journal:
         elif after is not None:
             text = Scrubbed.trusted(after, reason="it was scrubbed, or in the vault, before it was journalled")
             try:
-                self.store.write_text(path, text, expected, keep_line_ends=True)
+                self.store.write_text(path, text, expected)
             except EntryExists:
                 # Another device with the same vault made the same change: a rollback would undo it there.
                 if text_of(self.store, path) != after:

@@ -212,7 +212,7 @@ def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
     with store.lock():  # A lock that cannot be had is not this note's problem: the error passes on.
         try:
             # Not an act: the journal would keep the text. For `memory undo` the note counts as edited.
-            store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
+            store.write_text(path, Scrubbed(clean), hash_of(text))
         except (EditConflict, PathRefused, VaultUnavailable) as error:
             store.require_vault()
             return str(error)

@@ -135,7 +135,7 @@ class Tombstones:
             self._store.remove(note, hash_of(before))
             return
         clean = Scrubbed.trusted(text, reason="ids, our own words, and what the user wrote beside them")
-        self._store.write_text(note, clean, None if before is None else hash_of(before), keep_line_ends=True)
+        self._store.write_text(note, clean, None if before is None else hash_of(before))
 
 
 def said_by(candidate: Candidate) -> Evidence:

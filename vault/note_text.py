@@ -11,15 +11,10 @@ _HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than the 128 that stand for a byte under `surrogateescape`."""
 
 
-def normalize_line_ends(text: str) -> str:
-    """Replace CRLF and CR by LF."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
 def normalize_note_text(text: str) -> str:
     """Return `text` with LF line ends, without NUL and blank lines around it, and one LF at its end; '' for a blank
     text."""
-    kept = normalize_line_ends(text).replace("\0", "").strip("\n").rstrip()
+    kept = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").strip("\n").rstrip()
     return kept + "\n" if kept else ""
 
 

@@ -50,11 +50,11 @@ from ..runtime.paths import (
 from ..runtime.slug import validate_group, validate_kind, validate_slug
 from .boundary import Approval, require_approval
 from .entry import Entry, content_hash, parse_entry
-from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
+from .fields import StoreValue, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
 from .header import extent, is_open, out_of_use
 from .listing import NotePaths, list_folders, list_notes
-from .note_text import decode_note, encodable, encode_note, normalize_line_ends, normalize_note_text, replace_body
+from .note_text import decode_note, encodable, encode_note, normalize_note_text, replace_body
 from .scrubbed import Scrubbed
 
 MAX_ENTRY_BYTES = 8_000_000
@@ -335,19 +335,16 @@ class VaultStore:
             self._unlink(path, relative, expected_hash)
             remove_empty(path.parent, self.vault)
 
-    def write_text(
-        self, relative: str, text: Scrubbed, expected_hash: str | None, *, keep_line_ends: bool = False
-    ) -> None:
+    def write_text(self, relative: str, text: Scrubbed, expected_hash: str | None) -> None:
         """Write a whole note: one that this program generates, or one of the user's with a change of ours.
 
         `expected_hash` None: it must not exist yet. The name may be the user's own (`compose` checks new ones). The
-        same text again writes nothing; `keep_line_ends` is for a note that somebody else made. Raises EntryExists,
-        EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
+        same text again writes nothing. Raises EntryExists, EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
         check_note_name(relative)
         if not isinstance(text, Scrubbed):
             raise TypeError("text: only text of type Scrubbed is written to the vault")
-        data = encode_note(text if keep_line_ends else normalize_line_ends(replace_unencodable(text)))
+        data = encode_note(text)
         with self.lock():
             if expected_hash is None:
                 self._write_new(relative, data)
