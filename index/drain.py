@@ -93,7 +93,8 @@ def drain(
             elif len(batch) == 1:
                 failed[batch[0].text_hash] = (store.path_of_text(batch[0].text_hash), str(outcome))
                 if not done and len(failed) == BATCH_TEXTS:
-                    reason = _why_give_up(embed, store.pending_texts(model, 1, skip=failed, shortest_first=True))
+                    # Not what the error says: it may quote a text, and the job that keeps this outlasts the note.
+                    reason = f"the model fails at every text ({type(outcome).__name__})"
             else:
                 waiting += [[text] for text in reversed(batch)]
                 continue
@@ -108,15 +109,6 @@ def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | 
         return embed([text.text for text in batch])
     except Exception as error:  # noqa: BLE001 - any failure of a batch leads to text by text
         return error
-
-
-def _why_give_up(embed: Embed, shortest: Sequence[PendingText]) -> str | None:
-    """Return why the rest is not tried: long texts failed, and so does the shortest; None if that can be embedded."""
-    outcome = _embed_batch(embed, shortest) if shortest else None
-    if isinstance(outcome, ModelUnavailable):
-        return str(outcome)
-    # Not what the error says: it may quote a text, and the job that keeps this outlasts the note.
-    return f"the model fails at every text ({type(outcome).__name__})" if isinstance(outcome, Exception) else None
 
 
 def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:

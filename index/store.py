@@ -270,14 +270,12 @@ class IndexStore:
         """Count the texts of the vault's chunks that have no vector of this model."""
         return int(self._query(f"SELECT count(*) {_PENDING}", (model,))[0][0])
 
-    def pending_texts(
-        self, model: str, limit: int, skip: Iterable[str] = (), *, shortest_first: bool = False
-    ) -> list[PendingText]:
+    def pending_texts(self, model: str, limit: int, skip: Iterable[str] = ()) -> list[PendingText]:
         """Return texts without a vector of this model, longest first: batches of similar length need little padding."""
         sql = (
             f"SELECT p.text_hash, p.embed_text {_PENDING} "
             "AND p.text_hash NOT IN (SELECT value FROM json_each(?)) "
-            f"ORDER BY length(p.embed_text) {'ASC' if shortest_first else 'DESC'}, p.text_hash LIMIT ?"
+            "ORDER BY length(p.embed_text) DESC, p.text_hash LIMIT ?"
         )
         rows = self._query(sql, (model, json.dumps(list(skip)), limit))
         return [PendingText(*row) for row in rows]

@@ -51,16 +51,6 @@ def test_a_model_that_fails_at_every_text_is_not_asked_for_all(bed: Bed) -> None
     )
 
 
-def test_a_model_that_fails_at_many_long_texts_is_asked_for_the_short_ones(bed: Bed) -> None:
-    for number in range(BATCH_TEXTS + 2):
-        bed.write(f"long-{number}.md", f"POISON {number} " + "word " * 40)
-    for number in range(20):
-        bed.write(f"short-{number}.md", f"Text {number}.")
-    bed.index()
-    report = bed.embed()
-    assert (report.processed, report.errors, report.reason) == (20, BATCH_TEXTS + 2, None)
-
-
 def test_what_is_not_tried_because_the_model_went_away_is_no_error(bed: Bed) -> None:
     write_texts(bed, 6)
     calls = []
