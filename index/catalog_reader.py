@@ -56,8 +56,6 @@ class EntryRow:
         """Return what ranking uses of this entry. `project`: the question's project in lower case, or ''."""
         return EntryFacts(
             path=self.path,
-            title=self.title,
-            project=self.project,
             kind=self.kind or "",
             confidence=self.confidence or "",
             updated=_effective_day(self.surfaced_at, self.created, self.updated),

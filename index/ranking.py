@@ -105,8 +105,6 @@ class EntryFacts:
     """The properties of an entry, besides its text, that ranking uses."""
 
     path: str
-    title: str
-    project: str | None = None
     kind: str = ""
     confidence: str = ""
     updated: date | None = None

@@ -140,12 +140,7 @@ def parse_object(data: bytes) -> dict[str, Any] | None:
 
 def _parse_leniently(data: bytes) -> object:
     try:
-        return json.loads(data)
-    except UnicodeDecodeError:
-        try:
-            return json.loads(data.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            return None
+        return json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError):
         return None
 

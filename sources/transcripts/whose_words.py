@@ -243,13 +243,7 @@ def apart_ranges(text: str, known: Iterable[tuple[int, int]] = ()) -> tuple[tupl
     Only certain marks count: quotation marks, indentation, marks of lines, and tags. Where there is none,
     `pipelines/reading/surroundings.py` judges whose the words are. `known`: such ranges that are known already.
     """
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text), *known]):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        elif start < end:
-            merged.append((start, end))
-    return tuple(merged)
+    return _merged([*(match.span() for match in _QUOTED.finditer(text)), *_in_form(text), *known], len(text))
 
 
 def _in_form(text: str) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ QUERY = analyse("dropping a column without downtime")
 
 
 def facts(**paths: EntryFacts | None) -> dict[int, EntryFacts]:
-    return {n: given or EntryFacts(f"{path}.md", path) for n, (path, given) in enumerate(paths.items(), 1)}
+    return {n: given or EntryFacts(f"{path}.md") for n, (path, given) in enumerate(paths.items(), 1)}
 
 
 def order(ranked: list[ScoredEntry]) -> list[int]:
@@ -63,7 +63,7 @@ def test_a_full_match_beats_a_related_one() -> None:
 
 def test_ties_go_by_path_and_the_folders_own_note_first() -> None:
     keyword = [KeywordHit(n, n, 1.0) for n in (1, 2, 3)]
-    entries = {1: EntryFacts("charlie.md", ""), 2: EntryFacts("alpha.md", ""), 3: EntryFacts("z/_index.md", "")}
+    entries = {1: EntryFacts("charlie.md"), 2: EntryFacts("alpha.md"), 3: EntryFacts("z/_index.md")}
 
     assert order(fuse(QUERY, [], keyword, entries)) == [3, 2, 1]
 
@@ -71,8 +71,8 @@ def test_ties_go_by_path_and_the_folders_own_note_first() -> None:
 def test_priors_do_not_overturn_a_clear_answer() -> None:
     dense = [DenseHit(1, 1, 0.6), DenseHit(2, 2, 0.4)]
     entries = {
-        1: EntryFacts("old.md", "", updated=date(2019, 1, 1)),
-        2: EntryFacts("new.md", "", updated=date(2026, 1, 1), occurrences=60),
+        1: EntryFacts("old.md", updated=date(2019, 1, 1)),
+        2: EntryFacts("new.md", updated=date(2026, 1, 1), occurrences=60),
     }
     evidence = {1: WordEvidence(0.5, 0.0, 0.8), 2: WordEvidence(0.4, 0.0, 0.8)}
 
@@ -92,7 +92,7 @@ def _among(
 ) -> list[ScoredEntry]:
     """Ranked as for a prompt: (cosine, evidence) of each note and skill."""
     every = notes | skills
-    entries = {n: EntryFacts(f"{n:02}.md", "", kind="skill" if n in skills else "fix") for n in every}
+    entries = {n: EntryFacts(f"{n:02}.md", kind="skill" if n in skills else "fix") for n in every}
     dense = [DenseHit(n, n, cosine) for n, (cosine, _) in every.items()]
     return fuse_by_kind(QUERY, dense, [], entries, {n: evidence for n, (_, evidence) in every.items()})
 
