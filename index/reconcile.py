@@ -49,15 +49,6 @@ class ReconcileReport:
         return self.added + self.changed + self.moved + self.removed
 
 
-@dataclass(frozen=True)
-class _FileContent:
-    """The bytes of a file with the state in which they were read: time of change in nanoseconds, size in bytes."""
-
-    data: bytes
-    mtime_ns: int
-    size: int
-
-
 def reconcile(
     store: IndexStore,
     vault: Path,
@@ -131,7 +122,7 @@ class _Reconciliation:
             self.report.unchanged += 1
             return
         try:
-            read = _read(self.vault / path)
+            data, status = _read(self.vault / path)
         except FileNotFoundError:
             # Deleted since the walk began.
             self._remove(path)
@@ -139,9 +130,9 @@ class _Reconciliation:
         except OSError:
             self.report.failed.append(path)
             return
-        found_hash = content_hash(read.data)
+        found_hash = content_hash(data)
         if known is not None and not self.force and known.indexed_at and known.content_hash == found_hash:
-            self.store.touch(path, mtime_ns=read.mtime_ns, size=read.size)
+            self.store.touch(path, mtime_ns=status.st_mtime_ns, size=status.st_size)
             self.report.unchanged += 1
             return
         origin = None if known is not None else self._moved_from(found_hash)
@@ -153,9 +144,9 @@ class _Reconciliation:
             self.report.added += 1
         else:
             self.report.changed += 1
-        entry = parse_entry(path, read.data)
+        entry = parse_entry(path, data)
         self.report.put_away += entry.effective_status in FORGOTTEN_STATUSES
-        self.store.upsert_entry(entry, mtime_ns=read.mtime_ns, size=read.size)
+        self.store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)
 
     def forget(self, path: str) -> None:
         del self.gone[path]
@@ -180,9 +171,9 @@ def _is_unchanged(file: Path, known: FileState) -> bool:
     return status.st_mtime_ns == known.mtime_ns and status.st_size == known.size
 
 
-def _read(file: Path) -> _FileContent:
-    """Read a file; its state is taken before, so that a write during the reading is noticed later."""
+def _read(file: Path) -> tuple[bytes, os.stat_result]:
+    """Read a file; its status is taken before, so that a write during the reading is noticed later."""
     data, status = read_regular(file, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise OSError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
-    return _FileContent(data, status.st_mtime_ns, status.st_size)
+    return data, status
