@@ -259,9 +259,6 @@ class StatePaths:
         for folder in self.folders():
             make_private_folder(folder)
 
-    def __repr__(self) -> str:
-        return "StatePaths(" + repr(self.root) + ")"
-
 
 def open_private(path: str, flags: int) -> int:
     """Open a file of the state folder, as an opener for `open`: mode 0600 whatever the umask."""

@@ -79,12 +79,6 @@ class Marker:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Marker) and self.to_bytes() == other.to_bytes()
 
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
-
-    def __repr__(self) -> str:
-        return "Marker(" + repr(self.session_id) + ", offset=" + str(self.offset) + ")"
-
 
 def is_session_id(session_id: object) -> bool:
     """Whether it is `[A-Za-z0-9._-]{1,128}` without a dot at its beginning, and so is safe as part of a file name."""

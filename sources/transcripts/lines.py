@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ...vault.wording import beginning_of, end_of
+from ..web.decoding import whole_characters
 from .compressed import ByteStream, open_bytes
 
 READ_BUFFER_BYTES = 128 << 10
@@ -170,12 +171,7 @@ def clean(text: str) -> str:
 
     Half a pair becomes U+FFFD, not `?`, which would end a sentence.
     """
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace("\0", "") if "\0" in text else text
+    return (text if text.isascii() else whole_characters(text)).replace("\0", "")
 
 
 def shorten(text: str, limit: int) -> str:
