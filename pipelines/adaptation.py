@@ -85,8 +85,6 @@ class Judgement:
     trusted: bool
     trust: tuple[str, ...]
     """The repository's facts in words."""
-    subjects: tuple[str, ...]
-    """Its subjects, in words of our own table."""
     terms: tuple[str, ...]
     """Single words of its text, in alphabetical order."""
     moved: tuple[str, ...] = ()
@@ -126,42 +124,6 @@ _ORDERS = re.compile(
     r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:ba|z)?sh\b|<\s*/?\s*(?:system|instructions?|assistant)\s*>"
 )
 
-_SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (subject, _words_of(*words))
-    for subject, words in (
-        ("agent memory", ("memory", "memories", "remembers?", "recall", "persistent context")),
-        ("API design", ("api", "apis", "openapi", "rest", "graphql", "endpoints?")),
-        (
-            "automation of a browser",
-            ("browser", "browsers", "playwright", "puppeteer", "selenium", "scraping", "scraper"),
-        ),
-        (
-            "building user interfaces",
-            ("ui", "ux", "frontend", "front-end", "components?", "react", "css", "design system"),
-        ),
-        (
-            "cloud infrastructure",
-            ("terraform", "kubernetes", "docker", "cloud", "aws", "gcp", "azure", "infrastructure"),
-        ),
-        ("code review", ("code reviews?", "reviews?", "reviewer", "pull requests?", "pr")),
-        ("commit messages", ("commits?", "commit messages?", "changelogs?")),
-        ("data and databases", ("sql", "databases?", "postgres(?:ql)?", "sqlite", "data", "analytics", "dataframes?")),
-        ("debugging", ("debug", "debugging", "debugger", "bugs?", "troubleshoot(?:ing)?")),
-        ("deployment", ("deploys?", "deployments?", "ci/cd", "ci", "pipelines?")),
-        ("documents and office files", ("docx", "pdfs?", "pptx", "xlsx", "spreadsheets?", "slides", "documents?")),
-        ("hooks of the agent", ("hooks?",)),
-        ("machine learning", ("ml", "llms?", "models?", "training", "inference", "machine learning", "embeddings?")),
-        ("MCP servers", ("mcp", "mcp[- ]servers?")),
-        ("media", ("image", "images", "video", "audio", "speech", "music")),
-        ("planning work", ("plans?", "planning", "roadmaps?", "specs?", "specifications?", "brainstorm(?:ing)?")),
-        ("releases", ("releases?", "release tagging", "versioning", "semver")),
-        ("research", ("research", "papers?", "literature", "citations?")),
-        ("security", ("security", "vulnerabilit(?:y|ies)", "secrets?", "authentication", "auth", "threats?")),
-        ("several agents together", ("sub-?agents?", "multi-agent", "orchestrat(?:e|es|ion|or)", "swarms?")),
-        ("testing", ("tests?", "testing", "tdd", "test-driven", "coverage", "e2e")),
-        ("writing", ("writing", "docs", "documentation", "readme", "prose", "copywriting", "blog")),
-    )
-)
 _STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
 """Words without content about a skill's purpose."""
 MOST_TERMS = 16
@@ -184,7 +146,7 @@ def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -
     moved = (
         (f"it was {by_score.name} by its score, before its repository and owner counted",) if level != by_score else ()
     )
-    return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text), moved)
+    return Judgement(score, level, tuple(rules), trusted, tuple(trust), terms_of(text), moved)
 
 
 def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:
@@ -251,11 +213,6 @@ def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple
         weight += 1
     said.append(f"licence {facts.licence}" if facts.licence else "no licence that GitHub knows")
     return weight, said
-
-
-def subjects_of(text: str) -> tuple[str, ...]:
-    """Return the subjects of a text, in words of our own table."""
-    return tuple(subject for subject, words in _SUBJECTS if words.search(text))[:5]
 
 
 _LATIN = "a-z\u00df-\u00f6\u00f8-\u024f"

@@ -123,14 +123,10 @@ def shown_name(title: str) -> str:
 
 def note_body(judgement: Judgement, facts: Facts | None, address: str, advice: Iterable[str] = ()) -> str:
     """Render the note in our own words. `advice`: lines of pass 2, checked for copies."""
-    subjects = ", ".join(judgement.subjects) or "a subject that the rubric has no word for"
     lines = [
         "## What to adopt",
         "",
-        *(
-            advice
-            or [f"How it goes about this: {subjects}. Read it, then say in your own words what you would do alike."]
-        ),
+        *(advice or ["Read it, then say in your own words what you would do alike."]),
         "",
         "Take the idea, not the text: nothing of it was copied here, and nothing of it is installed.",
         "",

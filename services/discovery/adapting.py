@@ -116,7 +116,7 @@ class Adaptation:
                 self.found.judge(found.pattern.key, "proposed")
                 continue
             judgement = judge(found.pattern, self.held, None, today)
-            rank = (-judgement.confidence, not judgement.trusted, -judgement.score, -len(judgement.subjects))
+            rank = (-judgement.confidence, not judgement.trusted, -judgement.score)
             scored.append((rank, found.pattern.source, found.pattern.key, found.pattern))
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
 

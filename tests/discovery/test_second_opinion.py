@@ -89,7 +89,7 @@ def test_text_for_the_model_is_scrubbed_and_marked_as_foreign(bed: Bed) -> None:
 def test_a_line_that_copies_orders_or_links_is_not_kept(bed: Bed, line: str) -> None:
     text = body(bed, adapted(bed, Model({"worth": "high", "adopt": [line]})))
     assert line not in text
-    assert "How it goes about this" in text
+    assert "say in your own words what you would do alike" in text
 
 
 def test_second_opinion_can_lower_the_confidence_but_not_raise_it(bed: Bed) -> None:
@@ -138,13 +138,13 @@ def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
 
 
 def test_without_an_answer_pass_1_stands_alone(bed: Bed) -> None:
-    assert "How it goes about this" in body(bed, adapted(bed, Model(None)))
+    assert "say in your own words what you would do alike" in body(bed, adapted(bed, Model(None)))
 
 
 def test_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
     (bed.root / "config.toml").write_text("[discovery]\ndaily_token_cap = 100\n", "utf-8")
     model = Model({"worth": "high", "adopt": ["An idea."]})
-    assert "How it goes about this" in body(bed, adapted(bed, model))
+    assert "say in your own words what you would do alike" in body(bed, adapted(bed, model))
     assert model.prompts == []
 
 
