@@ -4,33 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 
 from ..services.corpus.backfill import KIND, Progress
 from ..tasks.queue.progress import RunProgress
 from ..tasks.queue.records import DueLater
-from .output import counted, note
+from .output import note
 from .terminal_safety import line_columns, redraw
 
-_MINING = ("session to mine", "sessions to mine")
-_INDEXING = ("pass over the index", "passes over the index")
-NAMES: Mapping[str, tuple[str, str]] = {
-    "reflect.session": _MINING,
-    "reflect.corpus": _MINING,
-    "review.apply": ("look for decisions of yours", "looks for decisions of yours"),
-    "research.idea": ("idea to look up", "ideas to look up"),
-    "discover.scan": ("source to look through", "sources to look through"),
-    "adapt.evaluate": ("find to judge", "finds to judge"),
-    "memory.import": ("look for memories of your agent", "looks for memories of your agent"),
-    "index.reconcile": _INDEXING,
-    "embed.drain": _INDEXING,
-    "model.upgrade": ("change of the model", "changes of the model"),
-    "dashboard.write": ("dashboard note to write", "dashboard notes to write"),
-}
-"""Kind of a job -> its name for one and for many, in the order of the line; other kinds are `others`."""
-_OTHERS = ("other", "others")
 BAR = 25
 MARK_SECONDS = 0.4
 """How long the moving mark stays in one place."""
@@ -110,33 +92,24 @@ def draw_mining(
 
 
 def progress_line(progress: RunProgress) -> str:
-    """`working for 34 s: 5 done, left: 9 sessions to mine, 2 ideas to look up`."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for kind, number in progress.left.items():
-        counts[NAMES.get(kind, _OTHERS)] += number
-    names = [*dict.fromkeys(NAMES.values()), _OTHERS]
-    left = [counted(counts[name], *name) for name in names if counts[name]]
+    """`working for 34 s: 5 done, left: 9 reflect.session, 2 research.idea`."""
+    left = [f"{number:,} {kind}" for kind, number in progress.left.items()]
     by = "the worker that is running works" if progress.elsewhere else "working"
     done = [] if progress.elsewhere else [f"{progress.done:,} done"]
     return f"{by} for {progress.seconds:.0f} s: {', '.join([*done, 'left: ' + ', '.join(left) if left else 'ending'])}"
 
 
 def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> str:
-    """`due later: 2 ideas to look up (from 14:05), 1 other (15:00); a running worker does that (`memory service up`)`.
+    """`due later: 2 research.idea (from 14:05), 1 adapt.evaluate (15:00); a running worker does that (…)`.
 
     '' if nothing is due later. Times are in the zone of `now`; `running`: whether a worker runs.
     """
-    found: dict[tuple[str, str], tuple[int, float]] = {}
-    for each in later:
-        name = NAMES.get(each.kind, _OTHERS)
-        jobs, first_at = found.get(name, (0, each.first_at))
-        found[name] = jobs + each.jobs, min(first_at, each.first_at)
-    if not found:
-        return ""
     told = [
-        f"{counted(jobs, *name)} ({'from ' if jobs > 1 else ''}{_clock(first_at, now)})"
-        for name, (jobs, first_at) in sorted(found.items(), key=lambda item: item[1][1])
+        f"{each.jobs:,} {each.kind} ({'from ' if each.jobs > 1 else ''}{_clock(each.first_at, now)})"
+        for each in sorted(later, key=lambda each: each.first_at)
     ]
+    if not told:
+        return ""
     who = "the worker that is running does that" if running else "a running worker does that (`memory service up`)"
     return f"due later: {', '.join(told)}; {who}"
 

@@ -13,10 +13,9 @@ import pytest
 
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.output import with_home
-from memoryvault.cli.progress import NAMES, progress_line
+from memoryvault.cli.progress import progress_line
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.settings import load_settings
-from memoryvault.tasks.jobs.wiring import HANDLERS
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tests.corpus.sessions import RULE, old_session
@@ -144,7 +143,7 @@ def backfill(sandbox: Sandbox) -> Sandbox:
 def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill: Sandbox) -> None:
     with hold_lock(backfill.state / "run" / "vault.lock"):
         worker = Terminal(backfill, WORKER)
-        worker.expect("left: 3 sessions to mine", AT_MOST_SECONDS)
+        worker.expect("left: 3 reflect.corpus", AT_MOST_SECONDS)
         assert worker.process.poll() is None
         assert "\n" not in worker.text, "one line, written again"
     worker.rest()
@@ -170,16 +169,14 @@ def running(sandbox: Sandbox) -> list[str]:
     return [job["kind"] for job in sandbox.json("jobs", "list", "--state", "running")]
 
 
-def test_the_progress_line_names_jobs_in_the_users_terms() -> None:
-    left = {"logs.rotate": 1, "markers.gc": 1, "reflect.corpus": 1200, "reflect.session": 1}
-    assert progress_line(RunProgress(34.4, 5, left)) == (
-        "working for 34 s: 5 done, left: 1,201 sessions to mine, 2 others"
+def test_the_progress_line_names_kinds_of_jobs() -> None:
+    assert progress_line(RunProgress(34.4, 5, {"markers.gc": 1, "reflect.corpus": 1200})) == (
+        "working for 34 s: 5 done, left: 1 markers.gc, 1,200 reflect.corpus"
     )
     assert progress_line(RunProgress(2.0, 5, {})) == "working for 2 s: 5 done, ending"
     assert progress_line(RunProgress(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
-        "the worker that is running works for 2 s: left: 2 ideas to look up"
+        "the worker that is running works for 2 s: left: 2 research.idea"
     )
-    assert NAMES.keys() <= HANDLERS.keys()
 
 
 def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) -> None:
@@ -195,8 +192,8 @@ def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) ->
     assert timedelta() < datetime.fromisoformat(later["first_at"]) - datetime.now(UTC) <= hour
     counts, line = sandbox.memory(*WORKER).splitlines()
     assert counts.endswith("3 delayed")
-    assert line.startswith("due later: 2 ideas to look up (from ")
-    assert "source" not in line, "no worker does what is paused"
+    assert line.startswith("due later: 2 research.idea (from ")
+    assert "discover" not in line, "no worker does what is paused"
 
 
 def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbox) -> None:
