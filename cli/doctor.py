@@ -9,7 +9,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
@@ -40,7 +39,6 @@ from .doctor_checks import (
     NAMED,
     Finding,
     Grade,
-    clock,
     ending_transcripts,
     headers,
     hooks_start_worker,
@@ -122,8 +120,8 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         meanwhile = "hooks go by the settings from before" if hooks_go_on else "nothing is recorded"
         todo = f"mend it: until then {meanwhile}, and no worker starts"
         yield Finding("settings", "fault", "; ".join(readable.faults), todo)
-    wanted, told = None, ""
-    untested: tuple[str, ...] = ()
+    told = ""
+    skipped: set[str] = set()
     try:
         if "vault.path" in readable.unread:
             raise SettingsError("which folder it is could not be read")
@@ -131,24 +129,21 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
     except (MemoryVaultError, OSError) as error:
         yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
         told = str(error)
-        wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
+        skipped = {what for what, _ in CHECKS} - WITHOUT_STATE
+        skipped -= WITHOUT_VAULT if _has_state(context, readable) else set()
     for what, check in CHECKS:
-        if what in untested or (wanted is not None and what not in wanted):
+        if what in skipped:
             continue
-        if readable.faults and what in WITH_OTHER_PROCESSES:
+        if readable.faults and what == ROUND_TRIP:
             yield Finding(what, "note", "not tested: what it starts reads the same settings")
             continue
         on_check(what)
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
-            if what == "vault" and isinstance(error, OSError):
-                untested = WRITING
-                found = _fault(what, error)
-                yield replace(
-                    found, detail=f"{found.detail}; {' and '.join(WRITING)}, which write to it, are not tested"
-                )
-            elif str(error) != told:
+            if what == "vault":
+                skipped.add(ROUND_TRIP)
+            if str(error) != told:
                 yield _fault(what, error)
 
 
@@ -341,12 +336,12 @@ def _round_trip(context: Context) -> Finding:
             folder.rmdir()
         reconcile_now(context.settings)
     if not found:
-        return Finding("round trip", "fault", "a note that was saved did not come back", "see `memory service logs`")
+        return Finding(ROUND_TRIP, "fault", "a note that was saved did not come back", "see `memory service logs`")
     if waits:
         detail = f"saved, asked in its own words, came back, deleted; {before_it:,} passages have no vector yet"
-        return Finding("round trip", "ok", detail, "`memory health` shows how far that is")
+        return Finding(ROUND_TRIP, "ok", detail, "`memory health` shows how far that is")
     how = "asked in other words" if semantic else "asked in its own words: there is no model"
-    return Finding("round trip", "ok" if semantic else "note", f"saved, {how}, came back, deleted")
+    return Finding(ROUND_TRIP, "ok" if semantic else "note", f"saved, {how}, came back, deleted")
 
 
 def _remove_left_probes(context: Context) -> None:
@@ -431,13 +426,11 @@ WITHOUT_VAULT = {"permissions", "worker", "queue"}
 """Checks of the state folder, made without the vault too."""
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
 """Checks that need neither vault nor state folder."""
-WITH_OTHER_PROCESSES = {"round trip"}
-WRITING = ("clock", "round trip")
-"""Checks that write to the vault."""
+ROUND_TRIP = "round trip"
+"""It writes to the vault, and starts processes."""
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),
     ("permissions", permissions),
-    ("clock", clock),
     ("sync conflicts", sync_clients),
     ("headers", headers),
     ("devices", other_devices),
@@ -452,7 +445,7 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("sqlite-vec", _extension),
     ("model", _model),
     ("miner", _miner),
-    ("round trip", _round_trip),
+    (ROUND_TRIP, _round_trip),
 )
 WIDEST_GRADE = len("fault")
 WIDEST_CHECK = max(len(what) for what, _ in CHECKS)

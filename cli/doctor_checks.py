@@ -1,4 +1,4 @@
-"""Checks of `memory doctor` on the machine: permissions, disk, clock, sync clients, hooks."""
+"""Checks of `memory doctor` on the machine: permissions, disk, sync clients, hooks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -46,9 +45,6 @@ from .corpus import WARN_DAYS, ending_soon
 from .output import home_path
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
-CLOCK_SECONDS = 120.0
-"""Tolerated difference to the times of files: a server's disk has its own clock."""
-RELEASED = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 SILENT_HOOK_DAYS = 7
 SYNC_TRACES = (".stfolder", ".stversions", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".sync")
 """Names that sync clients leave in a synced folder or above it."""
@@ -102,25 +98,6 @@ def permissions(context: Context) -> Finding:
             except FileNotFoundError:
                 continue  # A temporary file of another process.
     return Finding("permissions", "ok", f"{home_path(root)} is private")
-
-
-def clock(context: Context) -> Finding:
-    """The clock is plausible and agrees with the vault's disk, as leases and quiet periods need it."""
-    now = time.time()
-    if now < RELEASED:
-        return Finding(
-            "clock", "fault", f"this machine says it is {datetime.fromtimestamp(now, UTC):%Y-%m-%d}", "set it"
-        )
-    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-") as file:
-        away = os.fstat(file.fileno()).st_mtime - now
-    if abs(away) > CLOCK_SECONDS:
-        return Finding("clock", "note", f"the vault's disk is {away:+.0f} s away from this machine", "set both clocks")
-    newest = max((run.at for run in _week_of_hooks(context, now)), default=0.0)
-    if newest - now > CLOCK_SECONDS:
-        return Finding(
-            "clock", "note", f"the log has lines {newest - now:.0f} s ahead of now", "was the clock set back?"
-        )
-    return Finding("clock", "ok", "agrees with the vault's disk")
 
 
 def hooks_wired(context: Context) -> Finding:
@@ -208,7 +185,7 @@ def _sync_trace(vault: Path) -> str | None:
 def last_hook(context: Context) -> Finding:
     """When a hook last ran, and whether it ended well."""
     now = time.time()
-    runs = [*_week_of_hooks(context, now)]
+    runs = [*read_hook_runs(Path(context.state.log_file), now - SILENT_HOOK_DAYS * SECONDS_PER_DAY)]
     newest = max(runs, key=lambda run: run.at, default=None)
     if newest is None:
         todo = "open a session of your agent; if it stays so, `memory init` again"
@@ -284,7 +261,3 @@ def headers(context: Context) -> Finding:
 def _first_of(names: Sequence[str], between: str) -> str:
     more = f"{between}and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return between.join(names[:NAMED]) + more
-
-
-def _week_of_hooks(context: Context, now: float) -> Iterator[HookRun]:
-    return read_hook_runs(Path(context.state.log_file), now - SILENT_HOOK_DAYS * SECONDS_PER_DAY)

@@ -83,7 +83,6 @@ def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     faults = {each["what"]: each["detail"] for each in told if each["grade"] == "fault"}
     assert list(faults) == ["vault"]
     assert faults["vault"].startswith(f"{sandbox.vault}: ")
-    assert faults["vault"].endswith("; clock and round trip, which write to it, are not tested")
 
 
 def test_health_tells_of_a_vault_that_cannot_be_written(tmp_path: Path) -> None:
@@ -104,7 +103,6 @@ def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
     [
         doctor_checks.vault_and_disk,
         doctor_checks.permissions,
-        doctor_checks.clock,
         doctor_checks.sync_clients,
         doctor_checks.other_devices,
         doctor_checks.ending_transcripts,
@@ -325,13 +323,6 @@ def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
     assert doctor_checks.permissions(context).grade == "ok"
     stop.write_text("because of the release\n")
     assert doctor_checks.permissions(context).grade == "fault"
-
-
-def test_a_clock_that_was_set_back_is_noted(context: Context) -> None:
-    line_of_a_hook(context, timedelta(hours=-2))
-    found = doctor_checks.clock(context)
-    assert found.grade == "note"
-    assert "ahead" in found.detail
 
 
 def test_a_week_without_hooks_is_noted(context: Context) -> None:
