@@ -111,11 +111,6 @@ def is_prefixed_digits(token: str) -> bool:
     return match is not None and _likeness([match[1]], packaged().bigrams)[0] < MOST_LIKE_A_WORD
 
 
-def looks_like_words(text: str) -> bool:
-    """Whether the letter pairs of the text are those of words."""
-    return _likeness(text.split(), packaged().bigrams)[0] >= MOST_LIKE_A_WORD
-
-
 def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Features:
     """Return the features of a token, for which `is_candidate_token` holds, by the names of the weights."""
     length = len(token)
