@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -24,6 +23,7 @@ from ...index.receipts import (
     marks_of,
     new_mark,
     read_marks,
+    read_receipts,
 )
 from ...runtime.errors import UsageError
 from ...runtime.layout import StatePaths
@@ -129,18 +129,8 @@ def receipts_of(state: StatePaths) -> Iterator[dict[str, Any]]:
     """All receipts, newest first, without invalid lines and trials of the hooks."""
     current = Path(state.receipts)
     for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
-        try:
-            lines = file.read_bytes().splitlines()
-        except OSError:
-            continue
-        for line in reversed(lines):
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if not isinstance(row, dict) or not isinstance(row.get("at"), str):
-                continue
-            if not str(row.get("session")).startswith(TRIAL_SESSION):
+        for row in reversed(read_receipts(file)):
+            if isinstance(row.get("at"), str) and not str(row.get("session")).startswith(TRIAL_SESSION):
                 yield _shaped(row)
 
 
