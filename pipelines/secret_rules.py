@@ -243,7 +243,7 @@ MOMENT = re.compile(DATE.pattern + r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[
 PASSWORD, KEY, PRIVATE_KEY = "PASSWORD", "API-KEY", "PRIVATE-KEY"
 
 
-def _rule(kind: str, signs: str, pattern: str, example: str, check: Check) -> Rule:
+def _rule(signs: str, pattern: str, example: str, check: Check, kind: str = PASSWORD) -> Rule:
     return Rule(kind, tuple(signs.split("|")), re.compile(pattern), example, check)
 
 
@@ -257,7 +257,6 @@ _LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}"
 
 SHAPES: tuple[Rule, ...] = (
     _rule(
-        PRIVATE_KEY,
         "BEGIN ",
         r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
         # Up to its end; where that is missing, the lines that follow and look like the key, quoted and numbered as
@@ -267,38 +266,35 @@ SHAPES: tuple[Rule, ...] = (
         rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)",
         "⟦-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf583QmKbyavkgoft\n-----END EC PRIVATE KEY-----⟧",
         _any,
+        kind=PRIVATE_KEY,
     ),
     _rule(
-        PRIVATE_KEY,
         "Private-Lines",
         r"\bPrivate-Lines: \d{1,3}\s{1,4}(?:[\w+/=]{1,80}\s{1,4}){1,80}",
         "⟦Private-Lines: 1\nAAAAIQDX5f3qmVbr2JwN0yB7kPz\n⟧",
         _any,
+        kind=PRIVATE_KEY,
     ),
     # Hashes of passwords, crypt(3) and kin; Kerberos tickets as tools print them.
     _rule(
-        PASSWORD,
         "$",
         r"\$(?:1|2[abxy]?|[3-9]|y|gy|md5|apr1|sha1|argon2(?:id?|d)|scrypt|pbkdf2[\w-]{0,12})\$[\w./+,=$-]{20,400}",
         "root:⟦$6$saltsalt$Qm1x9Lw8Zr5Tn7Vb4Yc6Hd⟧:19000:",
         _any,
     ),
     _rule(
-        PASSWORD,
         "$",
         r"\$(?:krb5\w{2,6}|NT|DCC2|PHPS|S|P|H)\$[^\s'\"]{16,4000}",
         "⟦$krb5tgs$23$*web$ACME.TEST$http/web*$9f1c⟧",
         _any,
     ),
     _rule(
-        PASSWORD,
         "{",
         r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}",
         "userPassword: ⟦{SSHA}0c2xWq9mZr5Tn7Vb4Yc6Hd1F⟧",
         _any,
     ),
     _rule(
-        PASSWORD,
         ":",
         r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:",
         "⟦lena:1001:aad3b435b51404eeaad3b435b51404ee:8f3c1a9be07d4c52a1f09e6b7d2c4f8a:⟧",
@@ -307,14 +303,12 @@ SHAPES: tuple[Rule, ...] = (
     # Credentials in addresses: user:password@host. Up to the last @ of the authority: many a password holds one that
     # nobody has escaped.
     _rule(
-        PASSWORD,
         "://",
         r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200}(?:@[^\s/@'\"<>?&=,;]{1,100}){0,4})@(?=[\w.\[-])",
         "postgres://shop:⟦heron⟧@db.acme.test/shop",
         _no_stand_in,
     ),
     _rule(  # Without its scheme, but with a port or a number for the host.
-        PASSWORD,
         "@",
         r"(?<![\w/:.@%-])[A-Za-z][\w.-]{0,40}:(?P<value>[^\s:/@'\"<>]{4,100})@"
         r"(?:[A-Za-z][\w-]{0,60}(?:\.[\w-]{1,60}){1,6}(?=:\d)|\d{1,3}(?:\.\d{1,3}){3}(?![\w.]))",
@@ -322,14 +316,13 @@ SHAPES: tuple[Rule, ...] = (
         _no_stand_in,
     ),
     _rule(
-        KEY,
         "://",
         r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])",
         "https://⟦k3Jx9Qm2Lw8Zr5Tn7Vb4Yc⟧@git.acme.test/shop",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(  # Encoded to be a part of another address.
-        PASSWORD,
         "%3A%2F%2F",
         r"(?<=%3A%2F%2F)[^\s%/@'\"<>]{0,100}%3A(?P<value>[^\s/@'\"<>]{1,200}?)%40(?=[\w.-])",
         "?next=postgres%3A%2F%2Fapp%3A⟦s3cr3tpw⟧%40db%2Fshop",
@@ -337,92 +330,91 @@ SHAPES: tuple[Rule, ...] = (
     ),
     # Addresses that are the secret.
     _rule(
-        KEY,
         "hooks.slack.com/",
         r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})",
         "https://hooks.slack.com/⟦services/T0DCUJB1Q/B0DD08H5G/bJtrpFi1fO1JMCcwLx8u⟧",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "hooks.zapier.com/hooks/",
         r"(?<=hooks\.zapier\.com/hooks/)(?P<value>catch/\d{4,12}/\w{5,20})",
         "https://hooks.zapier.com/hooks/⟦catch/7032236/6lp6r9b⟧/",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         ".make.com/",
         r"(?<=\.make\.com/)(?P<value>[a-z0-9]{32})(?!\w)",
         "https://hook.eu1.make.com/⟦q7wx2mfb9kzt4hjc6ndv8prs3gyl5aeu⟧",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "access_token$",
         r"\baccess_token\$(?:production|sandbox)\$\w{16}\$[a-f0-9]{32}",
         "⟦access_token$sandbox$q7wx2mfb9kzt4hjc$8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _any,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "/webhooks/",
         r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})",
         "https://discord.test/api/webhooks/⟦112233445566778899/k3Jx9Qm2Lw8Zr5Tn7Vb4Yc6Hd1Fg0SpAk3Jx9Qm2Lw8Z⟧",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "/webhook",
         r"(?:webhook\.office\.com|outlook\.office\.com|office365\.com)/webhook(?:b2)?/"
         r"(?P<value>[\w@-]{20,120}/[\w/-]{20,200})",
         "https://acme.webhook.office.com/webhookb2/"
         "⟦8c0f2c1e-51a0-4b0e-9b6c-0d2f8a9f1b22@6f0e/IncomingWebhook/8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "/",
         r"(?i)/api/v\d/(?P<value>(?=[a-z0-9]*\d[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{20})(?=/)",
         "https://acme.test/api/v1/⟦q7wx2mfb9kzt4hjc6ndv⟧/send",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(  # Of a calendar that is not public: the first part that nobody would have chosen, and what follows it.
-        KEY,
         ".ics",
         r"(?i)(?:https?|webcal)://[^\s\"'<>]{1,200}?/(?:private-)?(?P<value>"
         r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{24,200}|[0-9a-f]{20,64}@)"
         r"[^\s\"'<>?]{0,300}?)(?=/[\w-]{1,20}\.ics|\.ics)",
         "https://calendar.acme.test/ical/lena/private-⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧/basic.ics",
         _no_id_of_words,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         ".ics?",
         r"(?i)\.ics\?(?:[\w-]{1,30}=[^\s&]{0,100}&){0,4}[\w-]{0,20}(?:key|token|passphrase)="
         r"(?P<value>[\w%+=~-]{12,200})",
         "https://calendar.acme.test/url/1/calendar.ics?CacheKey=⟦tmhubxnuv94llea5b5ha9rmv⟧",
         _no_stand_in,
+        kind=KEY,
     ),
     # A session cookie. Elsewhere hexadecimal digits may be a digest.
     _rule(
-        KEY,
         "ookie| -b ",
         r"(?i)(?:ookies?[\"']{0,2}(?::|=|\s)|\s-b\s)[^\n]{0,200}?(?<![\w-])(?:[\w-]{1,20}[._-])?"
         r"(?:sid|sess(?:ion)?(?:[_.-]?(?:id|key|token))?|(?:php|j|asp)sess(?:ion)?id|auth(?:[_.-]?token)?)"
         r"=[\"']?(?P<value>(?=[a-z]*\d)[0-9a-z]{24,200})(?![\w-])",
         "Cookie: theme=dark; sid=⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "otpauth://",
         r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})",
         "otpauth://totp/Acme:lena?secret=⟦GEHBTFNXVYDKLMNO⟧&issuer=Acme",
         _no_stand_in,
+        kind=KEY,
     ),
     _rule(  # Often a list of many lines.
-        PASSWORD,
         "ackup|ecovery|cratch|escue|eserve c|mergency|ne-time|ne time|BACKUP|RECOVERY",
         rf"(?i)\b{_CODES}\b[^\n\d]{{0,30}}?[\s:=]{{1,3}}\[?\s{{0,3}}[\"'`]?"
         rf"(?P<value>{_BETWEEN}{_GROUP}(?:(?:[ -]|[\"']?[,;]?\s{{1,3}}[\"']?){_BETWEEN}{_GROUP}){{0,40}})(?![\w-])",
@@ -430,26 +422,25 @@ SHAPES: tuple[Rule, ...] = (
         _several,
     ),
     _rule(  # A part of the address of a calendar that nobody would have chosen.
-        KEY,
         "calendar|caldav|/ical|ical/|/ics|ics?|.ics|webcal",
         r"(?i)(?:webcals?://|https?://(?=[^\s\"'<>]{0,200}?(?:calendar|caldav|\bical|\bics\b)))[^\s\"'<>]{0,200}?[/=]"
         r"(?:private-)?(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
         r"|(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{16,200})(?![\w@-]|\.\w)",
         "https://acme.test/calendar/ical/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
         _random_or_digest,
+        kind=KEY,
     ),
     _rule(  # An address that opens what it leads to.
-        KEY,
         "://",
         r"https?://[^\s\"'<>?#]{1,150}/"
         r"(?:hooks?|webhooks?|login|magic|reset|invite|verify|confirm|feed|private|share|token)/"
         r"(?P<value>[A-Za-z0-9_-]{20,200})(?![\w.-]*\.)",
         "https://acme.test/invite/⟦YGKiIyMzVsym7QELrNSmUOg2vZ7izBEi⟧",
         _random,
+        kind=KEY,
     ),
     # A line of .pgpass.
     _rule(
-        PASSWORD,
         ":",
         r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(?P<value>[^\s:]{4,100})$",
         "db.acme.test:5432:shop:app:⟦trappe⟧",
@@ -460,41 +451,40 @@ SHAPES: tuple[Rule, ...] = (
 INTRODUCED: tuple[Rule, ...] = (
     # ---- headers and addresses
     _rule(
-        KEY,
         "authorization",
         r"(?i)\b(?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?"
         r"(?:(?:bearer|basic|token|apikey|api-key|api-token|digest|negotiate|aws4-hmac-sha256)\s{1,4})?"
         r"(?P<value>[^\s\"',;]{6,2000})",
         "curl -H 'Authorization: Basic ⟦bGVuYTpLcmFuaWNo⟧'",
         _stands,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "x-",
         r"(?i)\bx-[\w-]{0,40}(?:key|token|auth|secret|session)[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
         r"(?P<value>[\w.~+/=-]{8,2000})",
         "curl -H 'X-Acme-Key: ⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧'",
         _with_digits,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "bearer",
         r"(?i)\bbearer:?\s{1,4}(?P<value>[\w.~+/=-]{12,2000})",
         "with bearer ⟦k3Jx9Qm2Lw8Zr5Tn⟧",
         _no_prose,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "sig=|signature=|key=|code=",
         # Elsewhere these name a field of a table or the signature of a function.
         r"(?i)(?:[?&]|&amp;)(?:key|sig|code|(?:x-(?:amz|goog)-)?signature)="
         r"(?=(?P<value>(?=[^\s&]{0,100}\d)(?=[^\s&]{0,100}[a-z])[\w%+=~-]{20,2000}))(?P=value)(?!\.?[\w/])",
         "https://maps.acme.test/geo?key=⟦3f8a9c2b7d914f6a8e052d4e⟧",
         _no_id,
+        kind=KEY,
     ),
     # ---- options of programs
     _rule(
-        PASSWORD,
         "pass|pwd|token|secret|key| -p",
         r"(?i)(?<![\w-])(?:--?(?:[a-z]{1,12}-){0,3}(?:(?:store|key|http)?(?:password|passwd|passphrase|pass|pwd)|token"
         r"|secret|api-?key|access-?key|auth-?token|client-?secret|key)|-p)"
@@ -503,7 +493,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _of_option,
     ),
     _rule(
-        PASSWORD,
         "curl|wget|http -a|xh -a|--user|--auth|-user",
         r"(?i)(?<![\w-])(?:-[a-z]{0,6}u|-a|--user|--proxy-user|--auth)[=\s]{0,3}[\"']?[^\s:\"'/]{1,100}:[\"']?"
         r"(?P<value>[^\s\"'@/]{3,200})",
@@ -511,14 +500,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _stands,
     ),
     _rule(
-        PASSWORD,
         "-passin|-passout|-pass",
         r"-pass(?:in|out)?[= ]pass:(?P<value>[^\s\"']{3,200})",
         "openssl rsa -in key.pem -passin pass:⟦habicht⟧ -out plain.pem",
         _stands,
     ),
     _rule(
-        PASSWORD,
         "psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mongo|sshpass|rdesktop|xfreerdp",
         r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mongo(?:sh)?|sshpass|rdesktop"
         r"|xfreerdp)\b[^\n]{0,200}?\s[-/]p[\s:]\s{0,3}[\"']?(?P<value>[^\s\"']{3,200})",
@@ -526,7 +513,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "ipmitool|mosquitto|zip|sqlcmd|bcp",
         r"\b(?:ipmitool|mosquitto_(?:pub|sub)|zip|unzip|sqlcmd|bcp)\b[^\n]{0,200}?\s-P\s{0,3}[\"']?"
         r"(?P<value>[^\s\"']{3,200})",
@@ -534,7 +520,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "mysql|mariadb|sshpass|7z|rar",
         r"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|7z[ar]?|unrar|rar)\b[^\n]{0,200}?\s-p[\"']?"
         r"(?P<value>[^\s\"'=]{4,100})",
@@ -542,7 +527,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _stands,
     ),
     _rule(
-        PASSWORD,
         "docker login|podman login|registry login|az login",
         r"\b(?:docker|podman|helm\s+registry|az)\s+login\b[^\n]{0,200}?\s-p[=\s]\s{0,3}[\"']?"
         r"(?P<value>[^\s\"']{3,200})",
@@ -550,35 +534,30 @@ INTRODUCED: tuple[Rule, ...] = (
         _stands,
     ),
     _rule(
-        PASSWORD,
         "redis-cli",
         r"\bredis-cli\b[^\n]{0,200}?\s-a\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "redis-cli -h cache -a ⟦s3cr3tpw⟧ ping",
         _stands,
     ),
     _rule(
-        PASSWORD,
         "htpasswd",
         r"\bhtpasswd\s+-\w{0,4}b\w{0,4}\s+(?:[^\s\"']{1,200}\s+)?[\w.@-]{1,100}\s+[\"']?(?P<value>[^\s\"']{3,200})",
         "htpasswd -nb bob ⟦s3cr3tpw⟧",
         _stands,
     ),
     _rule(
-        PASSWORD,
         "openssl",
         r"\bopenssl\b[^\n]{0,200}?\s-k\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "openssl enc -aes256 -k ⟦s3cr3tpw⟧ -in a",
         _stands,
     ),
     _rule(
-        PASSWORD,
         "ldap",
         r"\bldap\w{2,10}\b[^\n]{0,200}?\s-w\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
         "ldapsearch -x -D cn=admin,dc=acme -w ⟦reiher⟧ -b dc=acme",
         _certain,
     ),
     _rule(
-        PASSWORD,
         "snmp|ssh-keygen",
         r"\b(?:snmp\w{2,10}\b[^\n]{0,200}?\s-[AXc]|ssh-keygen\b[^\n]{0,200}?\s-[NP])\s{1,4}[\"']?"
         r"(?P<value>[^\s\"']{3,200})",
@@ -586,7 +565,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "lftp|smbclient|rpcclient",
         r"\b(?:lftp|smbclient|rpcclient)\b[^\n]{0,200}?\s-[uU]\s{0,3}[\"']?[\w.\\@/-]{1,60}[%,]"
         r"(?P<value>[^\s\"']{3,200})",
@@ -594,7 +572,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "net use",
         r"(?i)\bnet use\b[^\n]{0,120}?\\\\\S{1,120}\s"
         r"(?:(?P<value>(?![/\\])[^\s\"']{3,100})\s/user:|/user:\S{1,100}\s[\"']?(?P<second>(?![/\\])[^\s\"']{3,100}))",
@@ -602,7 +579,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "sudo|stdin|passphrase-fd|su -c",
         r"\b(?:echo|printf|yes)\s(?:-\w\s|[\"']%s(?:\\n)?[\"']\s)?"
         r"(?P<q>[\"']?)(?P<value>(?:[^\s\"'|\\]|(?<=\w) (?=\w+[^\n|]{0,60}(?P=q))){3,100})(?:\\n)?(?P=q)\s?\|\s?"
@@ -612,7 +588,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "<<<|-s ",
         r"\b(?:sudo|passwd|cryptsetup|gpg|su|kinit|openssl|secret)\b[^\n]{0,120}?"
         r"(?:<<<\s?|<<-?\s?[\"']?\w{1,20}[\"']?\n)(?P<q>[\"']?)(?P<value>(?:[^\s\"']|(?<=\w) (?=\w)){3,100})(?P=q)",
@@ -620,14 +595,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "chpasswd",
         r"[\"'\s][a-z_][\w.-]{0,31}:(?P<value>[^\s\"':|]{3,100})[\"']?\s?\|\s?(?:sudo\s)?chpasswd",
         "echo 'lena:⟦uhuwald⟧' | sudo chpasswd",
         _certain,
     ),
     _rule(
-        PASSWORD,
         "secret set|secrets set|put-parameter|put-secret|create-secret|encrypt",
         r"\b(?:secret\sset|put-parameter|put-secret-value|create-secret)\s[^\n]{0,120}?"
         r"(?:--body|-b|--value|--secret-string)[=\s][\"']?(?P<value>[^\s\"']{3,500})"
@@ -637,14 +610,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "from-literal",
         r"--from-literal[=\s][\"']?(?P<name>[\w.-]{1,60})=[\"']?(?P<value>[^\s\"']{3,500})",
         "kubectl create secret generic db --from-literal=pw=⟦gurke⟧",
         _of_literal,
     ),
     _rule(
-        PASSWORD,
         "net user|rabbitmqctl|mc alias",
         r"\b(?:net\suser|rabbitmqctl\s(?:add_user|change_password)|mc\salias\sset\s\S{1,60}\s\S{1,200})"
         r"\s(?![/-])[\w.-]{1,60}\s(?P<value>(?![/*-])[^\s\"']{3,200})",
@@ -652,14 +623,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "jdbc:oracle|sqlplus",
         r"(?:\bjdbc:oracle:\w{2,6}:|\bsqlplus\s(?:-\w\s){0,2})[\"']?\w{1,60}/(?P<value>[^\s\"'@/]{3,100})@",
         "sqlplus lena/⟦trappe⟧@db1",
         _certain,
     ),
     _rule(
-        PASSWORD,
         "app password|app-password|app-specific",
         r"(?i)\bapp(?:-specific)?[ -]password\b[^\n]{0,20}?[\s:=\"'](?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])",
         "gmail app password: ⟦kvqz hdmw prts uxyj⟧",
@@ -667,7 +636,6 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     # ---- files of settings
     _rule(
-        PASSWORD,
         "login|account|user",
         r"\b(?:login|account|user(?:name)?):?\s{1,40}(?P<user>[\w.@-]{1,100})\s{1,40}(?:and\s)?"
         r"(?:password|passwd|pwd?|pass(?=:)):?\s{1,40}(?:\d\s)?"
@@ -676,7 +644,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _of_user,
     ),
     _rule(
-        PASSWORD,
         "privilege|enable secret",
         r"\b(?:enable|username\s\S{1,60}(?:\sprivilege\s\d{1,2})?)\s(?:secret|password)\s(?P<type>\d\s)?"
         r"(?P<value>\S{3,200})",
@@ -684,14 +651,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _of_router,
     ),
     _rule(
-        PASSWORD,
         "rootpw",
         r"\brootpw\s(?:--\w{1,20}\s)?(?P<value>[^\s\"']{3,200})",
         "rootpw ⟦stieglitz⟧",
         _certain,
     ),
     _rule(
-        PASSWORD,
         "value=|value =",
         r"(?i)(?:key|name)\s{0,2}=\s{0,2}[\"'][^\"']{0,80}(?:password|passwd|pwd|secret|token|apikey|api_key|accesskey)"
         r"[\"']\s{1,4}value\s{0,2}=\s{0,2}[\"'](?P<value>[^\"']{3,500})",
@@ -699,7 +664,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _of_no_page,
     ),
     _rule(
-        PASSWORD,
         "</",
         r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})"
         r"(?:\s[^<>]{0,200})?>"
@@ -708,15 +672,14 @@ INTRODUCED: tuple[Rule, ...] = (
         _stands,
     ),
     _rule(
-        KEY,
         "api|secret|token|password",
         r"(?i)(?P<call>\(\s{0,20})?['\"][\w.-]{0,40}(?:api_?key|secret|token|(?P<password>password))[\w]{0,20}['\"]"
         r"\s{0,4},\s{0,4}[\\'\"]{1,4}(?P<value>[^\s'\"\\]{6,500})",
         "define('DB_PASSWORD', '⟦Moa+Kiwi99⟧');",
         _configured,
+        kind=KEY,
     ),
     _rule(
-        PASSWORD,
         "password|pwd",
         r"(?i)(?:user ?id|uid|user|server|data source|database|initial catalog|driver|host)\s{0,2}=[^;\n]{1,100};"
         r"[^\n]{0,300}?\b(?:password|pwd)\s{0,2}=\s{0,2}(?P<value>[^;\"'\s]{3,100})(?=[;\"'\s]|\Z)",
@@ -725,16 +688,15 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     # ---- code and databases
     _rule(
-        KEY,
         "credential|directoryentry|usernamepassword|basicauth|login|auth(|auth=|auth =|authenticate(",
         r"(?i)(?:\bauth\s?=|NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth"
         r"|login|\.auth(?:enticate)?)\s{0,2}\("
         r"(?:\s{0,20}[\"'][^\"'\n]{0,200}[\"']\s{0,4},){1,2}\s{0,20}[\"'](?P<value>[^\"'\n]{3,200})[\"']\s{0,4}[,)]",
         "new NetworkCredential('bob', '⟦heron⟧')",
         _of_call,
+        kind=KEY,
     ),
     _rule(
-        PASSWORD,
         "requirepass|identified by|with password|password for|password is|passcode is",
         r"(?i)(?:requirepass(?:\sis)?|identified by|with password|password for \S{1,60} is|password is|passcode is)"
         r"\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})",
@@ -742,14 +704,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _no_moment,
     ),
     _rule(
-        PASSWORD,
         "password for",
         r"(?i)password for [^\n]{1,60}? is:? [\"'`](?P<value>[^\s\"'`]{3,100})[\"'`]",
         "the password for the demo is `⟦heron⟧`",
         _certain,
     ),
     _rule(
-        PASSWORD,
         "password '|password \"",
         r"(?i)\b(?:user|role|with|encrypted|set|ssid)\b[^\n;]{0,60}?\bpassword\s(?P<q>[\"'])"
         r"(?P<value>[^\"'\n]{3,100})(?P=q)",
@@ -757,14 +717,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _certain,
     ),
     _rule(
-        PASSWORD,
         "wpa_passphrase",
         r"\bwpa_passphrase\s(?:\"[^\"\n]{1,40}\"|\S{1,40})\s[\"']?(?P<value>[^\s\"'|]{8,63})",
         "wpa_passphrase Nordhaus ⟦buntspecht⟧",
         _certain,
     ),
     _rule(
-        PASSWORD,
         "snmp",
         r"(?i)\bsnmp[^\n]{0,60}?\bcommunity(?:[ -]string)?\b[\"']?(?:\s(?:is|ist)|\s?[:=])?\s{1,3}[\"'`]?"
         r"(?P<value>[^\s\"'`,;]{5,64})",
@@ -773,7 +731,6 @@ INTRODUCED: tuple[Rule, ...] = (
     ),
     # ---- codes that a service gives out, and numbers that open a door
     _rule(
-        PASSWORD,
         "totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor",
         r"(?i)\b(?:totp|2fa|mfa|otp|authenticator|authy|oathtool|two-factor)[\w-]{0,20}(?:[^\n]{0,30}?[\s:=\"'])"
         r"(?P<value>(?-i:[A-Z2-7]{16,64}|(?=[a-z]*[2-7][a-z]*[2-7])[a-z2-7]{16,64}"
@@ -782,14 +739,12 @@ INTRODUCED: tuple[Rule, ...] = (
         _has_digit,
     ),
     _rule(
-        PASSWORD,
         "totp|2fa|oathtool|authenticator",
         r"(?<![\w/+-])(?P<value>[A-Z2-7]{16,64})(?![\w=/+-])[^\n]{0,40}?\b(?i:totp|2fa|oathtool|authenticator)\b",
         "add ⟦WUQAJWNKHKN4URC5⟧ to my authenticator",
         _has_digit,
     ),
     _rule(
-        PASSWORD,
         "verification|confirmation|security|sms|otp|one-time|one time|2fa|login code|reset code|activation code"
         "|code from|code in|code by",
         r"(?i)\b(?:(?:verification|confirmation|security|login|sms|one[- ]time|2fa|reset|activation)\scode"
@@ -800,7 +755,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _any,
     ),
     _rule(
-        PASSWORD,
         "cvv|cvc|security code",
         r"(?i)\b(?:cvv2?|cvc2?|security code)\b[\"']?(?:[^\n\d:=]{0,30}?\sis|\scode)?\s{0,2}[:=]?\s{0,2}[\"']?"
         r"(?P<value>\d{3,4})(?![\w.-]*\d)",
@@ -808,7 +762,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _any,
     ),
     _rule(
-        PASSWORD,
         'pin:|pin |"pin| pin|pin=|passcode|puk|door code|gate code|alarm code|entry code|safe code|lock code|pass code',
         r"(?i)\b(?:pins?|passcode|puk|(?:door|gate|alarm|entry|safe|lock|unlock|pass) code)\b[\"']?"
         r"(?:[^\n\d:=]{0,40}?(?:\sis|\sto|\sist|\ses|\sest|:|=)|(?=\s\d))"
@@ -817,7 +770,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _any,
     ),
     _rule(
-        PASSWORD,
         "wifi|wi-fi|wlan|wireless|hotspot|ssid",
         r"(?i)\b(?:wi-?fi|wlan|wireless|hotspot|ssid)\b[^\n]{0,60}?\b(?:key|code|schl[uü]ssel|psk)(?:\s(?:is|ist)|:"
         r"|=)\s"
@@ -826,23 +778,22 @@ INTRODUCED: tuple[Rule, ...] = (
         _made,
     ),
     _rule(
-        KEY,
         "access code|key|licen|activation",
         r"(?i)\b(?:access|licen[cs]e|activation|product|invite) (?:code|key)\b(?:\s(?:is|ist))?[:=]?\s{1,3}[\"'`]?"
         r"(?P<value>(?=[^\s\"'`]{0,30}\d)[A-Za-z0-9-]{8,64})(?![\w.])",
         "access code ⟦Z3XSbOGmkSDz⟧",
         _issued,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "private key",
         r"(?i)\bprivate[ _]key\b[\"']?(?:\s(?:is|ist))?\s{0,2}[:=]?\s{0,3}[\"'`]?(?P<value>(?:0x)?[0-9a-f]{64}"
         r"|[\w+/]{43}=)(?![\w=])",
         "private key ⟦0x8f3c1a9be07d4c52a1f09e6b7d2c4f8a8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧",
         _any,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "token|secret|key",
         # With a few words between: "the token for the staging bot: …". Digits that may be a digest, too.
         r"(?i)\b(?:(?:api|master|signing|encryption|shared|hmac|webhook|access|account)[ _-]?key|token|secret)\b"
@@ -852,18 +803,18 @@ INTRODUCED: tuple[Rule, ...] = (
         r"|[A-Za-z0-9_-]{16,64}))(?![\w=.-])",
         "here's the token for the staging bot: ⟦a754b1ea4885bc2d44f96f6b5e3991f645454ac6⟧",
         _random,
+        kind=KEY,
     ),
     _rule(
-        KEY,
         "key|token|secret",
         r"(?i)\b(?:my|our)\s(?:[\w.-]{1,20}\s){0,3}?(?:key|token|secret)(?:\s(?:is|ist)|:|\s?=)?\s{1,3}[\"'`]?"
         r"(?P<value>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?::\w\w)?|(?-i:[0-9a-f]{16,64}|[A-Za-z0-9_-]{16,64}))"
         r"(?![\w=.-])",
         "put our tiles key ⟦8f3c1a9be07d4c52a1f09e6b7d2c4f8a⟧ into the map",
         _random,
+        kind=KEY,
     ),
     _rule(
-        PASSWORD,
         "pass phrase|passphrase",
         r"(?im)\bpass ?phrase\b(?:[^\n:=]{0,40}?\s(?:is|ist)\s(?P<value>[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){3,9})"
         r"|[\"']?:\s{1,3}(?P<short>[^\W\d_]{2,20}(?: [^\W\d_]{2,20}){2,9}))[.!]?$",
@@ -871,7 +822,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _phrase,
     ),
     _rule(
-        PASSWORD,
         "use |wants ",
         r"(?i)\b(?:use|using|with|wants|via|as)\s[\"'`]?(?P<user>[a-z][\w.@-]{1,60}):"
         r"(?P<value>[^\s\"'`:]{6,64})(?![^\s\"'`,;.])",
@@ -879,7 +829,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _of_pair,
     ),
     _rule(
-        PASSWORD,
         "secret=|secret_key=|auth=|key_base=",
         r"(?<![\w.$-])[A-Z][A-Z0-9_]{0,40}(?:SECRET|(?P<auth>AUTH))(?:_KEY(?:_BASE)?)?=[\"']?"
         r"(?P<value>[^\s\"'`;&|]{8,200})",
@@ -887,7 +836,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _environment,
     ),
     _rule(
-        PASSWORD,
         "pass|pwd|pw is",
         r"(?im)\b(?:password|passwd|passphrase|passcode|passwort|pass|pwd?)\s(?:is|ist)\s"
         r"(?P<value>[a-z]{6,30})(?=\s*$|[,;)]|\.(?:\s|$))",
@@ -895,7 +843,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _no_attribute,
     ),
     _rule(
-        PASSWORD,
         "env |setx",
         r"(?m)^\s{0,8}(?:(?:RUN|PS> ?|>)\s)?(?:ENV|ARG|setx)\s"
         r"(?i:\w{0,40}(?:PASS|PASSWORD|PASSWD|PW|SECRET|TOKEN|API_?KEY))[\s=]"
@@ -904,7 +851,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _no_stand_in,
     ),
     _rule(
-        PASSWORD,
         'value:|value"',
         r"(?i)\bname[\"']?:\s[\"']?[\w.-]{0,40}"
         r"(?:password|passwd|passphrase|secret|token|api_?key|_pass|_pw)[\"']?,?\s{1,40}"
@@ -913,7 +859,6 @@ INTRODUCED: tuple[Rule, ...] = (
         _of_no_page,
     ),
     _rule(
-        "TAX-ID",
         "ssn|social|itin",
         r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no\.?|nr))?"
         r"|social(?=\s?(?:is|:|#|=|no\.?|number)\s)|itin)\b"
@@ -921,9 +866,9 @@ INTRODUCED: tuple[Rule, ...] = (
         r"(?P<value>\d{3}([- ]?)\d{2}\2\d{4})(?![\w-]*\d)",
         "ssn ⟦512-48-7731⟧",
         _any,
+        kind="TAX-ID",
     ),
     _rule(
-        "TAX-ID",
         'ein |ein:|"ein|ein=|fein|employer|tax|tin:',
         r"(?i)\b(?:f?ein|tin|employer[ _-]id(?:entification)?|(?:federal[ _-])?tax(?:payer)?[ _-]?"
         r"(?:id(?:entification)?|number|no\.?))"
@@ -931,13 +876,14 @@ INTRODUCED: tuple[Rule, ...] = (
         r"(?:[^\n\d]{0,24}?)(?P<value>\d{2}[- ]?\d{7})(?![\w-]*\d)",
         "my ein number ⟦47-3820915⟧",
         _any,
+        kind="TAX-ID",
     ),
     _rule(
-        "TAX-ID",
         "steuer",
         r"(?i)\bsteuer[- ]?(?:id(?:entifikationsnummer|nr\.?)?|nummer)\b[^\n\d]{0,12}"
         r"(?P<value>\d(?:[ /]?\d){9,12})(?![\w-])",
         "Steuer-ID ⟦12463850278⟧",
         _any,
+        kind="TAX-ID",
     ),
 )
