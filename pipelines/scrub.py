@@ -355,18 +355,8 @@ def _widened(token: str, start: int, end: int, base: int) -> tuple[int, int]:
 # --- joining the findings ---
 
 _REPLACEMENT = re.compile(r"\[REDACTED-[A-Z-]+\]")
-_RANK = {
-    "PRIVATE": 0,
-    "PRIVATE-KEY": 1,
-    "API-KEY": 2,
-    "PASSWORD": 3,
-    "PATH": 4,
-    "EMAIL": 5,
-    "IBAN": 6,
-    "CARD": 7,
-    "TAX-ID": 8,
-    "PHONE": 9,
-}
+_KINDS = ("PRIVATE", "PRIVATE-KEY", "API-KEY", "PASSWORD", "PATH", "EMAIL", "IBAN", "CARD", "TAX-ID", "PHONE")
+"""Of the kinds of findings that overlap, the first one counts."""
 
 
 def _merged(found: list[Finding], text: str) -> tuple[Finding, ...]:
@@ -378,7 +368,7 @@ def _merged(found: list[Finding], text: str) -> tuple[Finding, ...]:
             continue
         if merged and finding.start < merged[-1].end:
             last = merged[-1]
-            kind = min(last.kind, finding.kind, key=_RANK.__getitem__)
+            kind = min(last.kind, finding.kind, key=_KINDS.index)
             merged[-1] = Finding(last.start, max(last.end, finding.end), kind)
         else:
             merged.append(finding)
