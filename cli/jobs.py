@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from ..runtime.errors import UsageError
-from ..runtime.process_lock import lock_holder
-from ..runtime.settings import Settings
 from ..services.hook_log import TRIAL_SESSION
-from ..services.pausing import why_nothing_starts
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, UPKEEP, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
-from .arguments import at_least_one, is_given
+from .arguments import at_least_one
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_table
-from .terminal_safety import redraw
 
 EPILOGS = {
     "list": """example:
@@ -39,7 +32,6 @@ EPILOGS = {
 
 ALL = "all"
 DEFAULT_LIMIT = 50
-WATCH_SECONDS = 1.0
 LARGEST_ID = 2**63 - 1
 """The largest integer of SQLite."""
 LIMITS = (
@@ -67,16 +59,11 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
         parser.add_argument("--kind", metavar="KIND", choices=kinds, help="only jobs of this kind")
         parser.add_argument("--all", action="store_true", help="also upkeep that has ended, and trials of the hooks")
         parser.add_argument("--limit", type=at_least_one, help=f"how many at most (default {DEFAULT_LIMIT})")
-        parser.add_argument("--watch", action="store_true", help="show a live table, until Ctrl-C")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List jobs newest first, or act on one job or kind."""
-    if args.action == "list" and args.watch:
-        for option in ("--state", "--kind", "--all", "--limit", "--json"):
-            if is_given(args, option):
-                raise UsageError(f"--watch shows a table of everything: leave {option} out")
     if args.action == "retry" and args.job != ALL and args.kind:
         raise UsageError("--kind belongs to `memory jobs retry all`")
     _ = context.kept_state
@@ -84,8 +71,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {away}")
     with open_ledger(context.settings) as ledger:
         match args.action:
-            case "list" if args.watch:
-                return _watch(ledger, context.settings)
             case "list":
                 _list(args, ledger, min(args.limit or DEFAULT_LIMIT, LARGEST_ID))
             case "kinds":
@@ -219,51 +204,6 @@ def _number(text: str) -> int:
 
 def _number_or_all(text: str) -> int | str:
     return ALL if text == ALL else _number(text)
-
-
-# ---- the live table
-
-
-def _watch(ledger: Ledger, settings: Settings) -> int:
-    live = sys.stdout.isatty()
-    try:
-        while True:
-            frame = "\n".join(_frame(ledger, settings))
-            if live:
-                redraw(frame, frame=True)
-            else:
-                print(frame + "\n", flush=True)
-            time.sleep(WATCH_SECONDS)
-    except KeyboardInterrupt:
-        return 0
-
-
-def _frame(ledger: Ledger, settings: Settings) -> Iterable[str]:
-    state = settings.state
-    now, pid, beat, backlog = ledger.now(), lock_holder(state.worker_lock), ledger.worker(), ledger.backlog()
-    alive = f"worker {pid}" + (f" ({beat.version})" if beat else "") if pid is not None else "no worker runs"
-    why = why_nothing_starts(settings)
-    stopped = f"   {why}: nothing starts" if why else ""
-    yield f"{datetime.now().astimezone():%H:%M:%S}   {alive}{stopped}"
-    yield f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting for their time"
-    yield ""
-    counts: dict[str, dict[str, int]] = {}
-    for kind, job_state, count in ledger.live_counts():
-        counts.setdefault(kind, {})[job_state] = count
-    oldest, paused = dict(ledger.oldest_due()), set(ledger.paused())
-    yield f"{'kind':18} {'running':>8} {'queued':>8} {'oldest due':>11} {'dead':>6}"
-    for kind in sorted({*counts, *paused}):
-        found = counts.get(kind, {})
-        waits = f"{oldest[kind]:.0f} s" if kind in oldest else "-"
-        mark = "  paused" if kind in paused else ""
-        running, queued, dead = (found.get(state, 0) for state in ("running", "queued", "dead"))
-        yield f"{kind:18} {running:8} {queued:8} {waits:>11} {dead:6}{mark}"
-    jobs = ledger.list_jobs(["running"], most=20)
-    if jobs:
-        yield ""
-        for job in jobs:
-            since = now - (job.started_at or now)
-            yield f"  {job.id}  {job.kind}  attempt {job.attempt}, for {since:.1f} s  {job.unique_key or ''}"
 
 
 def _utc(seconds: float | None) -> str:

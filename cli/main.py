@@ -118,7 +118,7 @@ COMMANDS: dict[str, Command] = {
         "reindex", "update the index from the files, or rebuild it", {"--rebuild": CHANGES, "": READS}
     ),
     "vault demo": Command("demo", "run the whole loop in a temporary vault", READS),
-    "jobs list": Command("jobs", "list the newest jobs, or show a live table", READS, "list"),
+    "jobs list": Command("jobs", "list the newest jobs", READS, "list"),
     "jobs show": Command("jobs", "show one job with its history", READS, "show"),
     "jobs retry": Command("jobs", "run a dead job again, or all of them", CHANGES, "retry"),
     "jobs cancel": Command("jobs", "cancel a job; a running child process is stopped", CHANGES, "cancel"),

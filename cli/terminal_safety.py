@@ -106,15 +106,10 @@ def line_columns() -> int:
     return shutil.get_terminal_size((COLUMNS, 24)).columns - 1
 
 
-def redraw(text: str, *, end: str = "", frame: bool = False) -> None:
-    """Draw progress on a terminal: replace stderr's line by `text`, or with `frame` the screen on stdout."""
-    below = beneath(sys.stdout if frame else sys.stderr)
-    if frame:
-        # Go home, clear each line to its end, then the rest of the screen: this does not flicker.
-        lines = plain(text).replace("\n", "\x1b[K\n")
-        below.write(f"\x1b[H{lines}\x1b[K\n\x1b[J{end}")
-    else:
-        # Padded to overwrite a longer text; never wrapped, since \r returns to the start of one line only.
-        columns = line_columns()
-        below.write(f"\r{plain(text)[:columns].ljust(columns)}{end}")
+def redraw(text: str, *, end: str = "") -> None:
+    """Replace the line of progress on stderr, a terminal, by `text`."""
+    below = beneath(sys.stderr)
+    # Padded to overwrite a longer text; never wrapped, since \r returns to the start of one line only.
+    columns = line_columns()
+    below.write(f"\r{plain(text)[:columns].ljust(columns)}{end}")
     below.flush()

@@ -53,7 +53,7 @@ READING_OPTIONS = {
     "--json", "--kind", "--last", "--left-out", "--level", "--limit", "--lines", "--most", "--of", "--path",
     "--project", "--queries", "--reference", "--reset", "--resolution", "--root", "--session", "--since",
     "--skip-network", "--source", "--state", "--status", "--stay", "--stdin", "--tag", "--timeout", "--until-idle",
-    "--updated-since", "--user", "--watch", "-k",
+    "--updated-since", "--user", "-k",
 }  # fmt: skip
 """Of uses that read: they choose or format what is read, or count only beside what makes the use one that changes."""
 WRITING_OPTIONS = {

@@ -1,9 +1,6 @@
 """`memory jobs list` and `memory jobs schedule` for a user."""
 
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -118,21 +115,6 @@ def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[
     done = sandbox.run("jobs", *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-
-
-def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledger: Ledger) -> None:
-    ledger.enqueue("index.reconcile", unique_key="watched")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "jobs", "list", "--watch"],
-        env=sandbox.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(6)]
-    process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
-    assert "no worker runs" in lines[0]
-    assert "index.reconcile" in "".join(lines) + rest
 
 
 @pytest.mark.slow
