@@ -227,9 +227,6 @@ def measure(bench: Bench, rounds: int, *, only_calls: bool = False) -> list[Row]
             measured.append(prompts("service stopped (SIGSTOP)", max(rounds // 3, 5)))
         bench.stop_service()
     measured.append(prompts("service absent, FTS5", rounds))
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{bench.settings.state.index_db}{suffix}").unlink(missing_ok=True)
-    measured.append(prompts("no index, files searched", max(rounds // 3, 5)))
     return measured
 
 

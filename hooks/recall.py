@@ -158,7 +158,7 @@ def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, 
     # Imported only now: a service that answers at once does without any of it.
     from ..vault.project import project_of
     from .injected import read_injected
-    from .search import SEARCHED_FILES, FallbackHits, FallbackQuery, search
+    from .search import NO_INDEX, FallbackHits, FallbackQuery, search
 
     deadline = started + SEARCH_DEADLINE_SECONDS
     if time.monotonic() >= deadline:
@@ -168,7 +168,7 @@ def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, 
     query.search_always_load = shown is not None
     query.eagerness = settings.get("eagerness") or query.eagerness
     hits = search(query, settings["index_db"])
-    if hits.degraded.endswith(SEARCHED_FILES):
+    if hits.degraded.startswith(NO_INDEX):
         _request_index(f"{settings['state']}/run/{INDEX_WANTED}")
     return hits
 

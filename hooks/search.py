@@ -1,8 +1,8 @@
-"""Recall without the service: search index.db by words, or the files themselves where there is no index.
+"""Recall without the service: search index.db by words.
 
-The gate (vault/gate.py) decides on the best passages with its weights for words alone. Either way the search is limited
-to the scope of a hook (entries in use, no special folder, no other project), reads the file of every hit before it is
-shown, and stops at a deadline with the hits so far.
+The gate (vault/gate.py) decides on the best passages with its weights for words alone. The search is limited to the
+scope of a hook (entries in use, no special folder, no other project), reads the file of every hit before it is shown,
+and stops at a deadline with the hits so far.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.gate import BY_WORDS, exact, log_odds, note_features, rarity, threshold, word_features
 from ..vault.render import around_words, introduced
-from .entryfile import EntryFile, is_entry_name, read_entry_file
+from .entryfile import EntryFile, read_entry_file
 from .recall_client import shorten
 from .sqlite import open_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 SCOPE = (
@@ -71,13 +70,11 @@ SKILL_KIND = "skill"
 """The same as in vault/entry.py, which takes too long to import for a hook."""
 MIN_SKILL_COVERAGE = 0.5
 """Share of the prompt that a skill must cover: skills describe common work in common words."""
-SEARCHED_FILES = "searched the files"
+NO_INDEX = "no index that can be used"
+BY_KEYWORDS = "keywords only"
 EXCERPT_CHARACTERS = 1600
 """Longest entry that is shown whole; of a longer one the passage that matched is shown."""
 LOCK_PATIENCE_SECONDS = 0.02
-SCAN_FILE_LIMIT = 5000
-READING_SHARE = 0.5
-"""Share of the remaining time for reading files; the rest is for searching what was read."""
 
 
 class FallbackQuery:
@@ -102,8 +99,8 @@ class FallbackQuery:
 
 
 class FallbackHits:
-    """Hits, best first. `degraded`: what was missing, in words. `searched`: False when neither index nor files were
-    searched. `ranked`: how many entries have the words, at most GATED_ENTRIES."""
+    """Hits, best first. `degraded`: what was missing, in words. `searched`: False when nothing was searched. `ranked`:
+    how many entries have the words, at most GATED_ENTRIES."""
 
     __slots__ = ("degraded", "hits", "ranked", "searched")
 
@@ -115,7 +112,7 @@ class FallbackHits:
 
 
 def search(query: FallbackQuery, index_db: str) -> FallbackHits:
-    """Search the index, or the files if there is no usable one. Never raises."""
+    """Search the index. Never raises."""
     if not os.path.isdir(query.vault):
         if os.path.exists(query.vault):
             return FallbackHits([], f"recall engine error: the vault {query.vault} is not a folder", False)
@@ -123,22 +120,17 @@ def search(query: FallbackQuery, index_db: str) -> FallbackHits:
     words = significant_words(query.text)
     if not words:
         return FallbackHits([], "", True)
-    why = "no index yet"
-    if os.path.exists(index_db):
-        try:
-            connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
-            return _search(query, words, connection, "keywords only")
-        except Exception as error:  # noqa: BLE001  A damaged index is a case that this path is for.
-            why = f"index unusable ({error})"
-            if "no such module" in str(error):
-                return FallbackHits([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
+    if not os.path.exists(index_db):
+        return FallbackHits([], NO_INDEX, False)
     try:
-        return _search(query, words, _index_files(query), f"{why}: {SEARCHED_FILES}")
-    except Exception as error:  # noqa: BLE001
-        return FallbackHits([], f"recall engine error: {error}", False)
+        return _search(query, words, open_database(index_db, LOCK_PATIENCE_SECONDS))
+    except Exception as error:  # noqa: BLE001  A damaged index, of which the worker makes a new one.
+        if "no such module" in str(error):
+            return FallbackHits([], f"this Python's SQLite has no FTS5 ({error})", False)
+        return FallbackHits([], f"{NO_INDEX} ({error})", False)
 
 
-def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: str) -> FallbackHits:
+def _search(query: FallbackQuery, words: list[str], connection: Any) -> FallbackHits:
     """Return the entries that pass the gate, the surest first."""
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"CREATE VIRTUAL TABLE temp.said USING fts5(text, tokenize = '{TOKENIZER}')")
@@ -165,14 +157,14 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
     terms = [((stem,), rarity(counts[stem], total)) for stem in rarest]
     match = _match(sorted(counted, key=lambda pair: pair[1]))
     if not match:
-        return FallbackHits([], degraded, True)
+        return FallbackHits([], BY_KEYWORDS, True)
     hits: list[tuple[float, EntryFile]] = []
     best = _best_passages(query, connection, match)
     # As the service has it: a single word gets the note that no other shares it with, and brings no other.
     is_one_run = len(split_words(query.text)) == 1
     is_lone_word = is_one_run and len(words) == 1 and query.text.strip()[1:] == query.text.strip()[1:].lower()
     if is_lone_word and len(best) > 1:
-        return FallbackHits([], degraded, True, len(best))
+        return FallbackHits([], BY_KEYWORDS, True, len(best))
     for path, project, session, chunk, passage, kind, confidence in best:
         if time.monotonic() > query.deadline:
             break
@@ -200,7 +192,7 @@ def _search(query: FallbackQuery, words: list[str], connection: Any, degraded: s
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
     found = [hit for _, hit in hits]
-    return FallbackHits(_one_skill(found)[: query.k], degraded, True, len(best))
+    return FallbackHits(_one_skill(found)[: query.k], BY_KEYWORDS, True, len(best))
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
@@ -257,65 +249,6 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     if hit is None or not hit.is_in_use or hit.kind in ON_DEMAND_KINDS:
         return None
     return hit if hit.project in ("", query.project) else None
-
-
-def _index_files(query: FallbackQuery) -> Any:
-    """Build an index in memory of the files that can be read by the deadline, with the tables that `_search` reads."""
-    connection = open_database("", "memory", LOCK_PATIENCE_SECONDS)
-    connection.execute(
-        "CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path, project, kind, status, special, session, confidence)"
-    )
-    connection.execute("CREATE TABLE chunk (rowid INTEGER PRIMARY KEY, entry_rowid, text)")
-    connection.execute(f"CREATE VIRTUAL TABLE chunk_fts USING fts5(title, tags, body, tokenize = '{TOKENIZER}')")
-    entries: list[tuple[int, EntryFile]] = []
-    now = time.monotonic()
-    until = now + READING_SHARE * (query.deadline - now)
-    for path in _walk_entries(query.vault, until, (ALWAYS_LOAD,) if query.search_always_load else ()):
-        hit = _read_current(query, path)
-        if hit is not None:
-            entries.append((len(entries) + 1, hit))
-    meta = [(number, hit.path, hit.project, hit.kind, "active", "", "", hit.confidence) for number, hit in entries]
-    connection.execute("BEGIN")
-    connection.executemany("INSERT INTO entry_meta VALUES (?, ?, ?, ?, ?, ?, ?, ?)", meta)
-    connection.executemany("INSERT INTO chunk VALUES (?, ?, '')", [(number, number) for number, _ in entries])
-    connection.executemany(
-        "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, '', ?)",
-        [(number, hit.slug, index_text(hit.body)) for number, hit in entries],
-    )
-    connection.execute("COMMIT")
-    return connection
-
-
-def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iterator[str]:
-    """Yield vault-relative paths of entries in no special folder but `special`, until `deadline` or SCAN_FILE_LIMIT."""
-    count = 0
-    templates = _template_folders(vault)
-    for folder, folders, names in os.walk(vault):
-        inside = f"{folder[len(vault) :]}/".lstrip("/")
-        wanted = [name for name in folders if name[0] not in "._" or name in special]
-        folders[:] = sorted(name for name in wanted if f"{inside}{name}/" not in templates)
-        for name in sorted(names):
-            path = inside + name
-            # A name that is not UTF-8 cannot be stored in a database.
-            if is_entry_name(name) and os.fsencode(path) == path.encode("utf-8", "ignore"):
-                yield path
-                count += 1
-                if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
-                    return
-
-
-def _template_folders(vault: str) -> tuple[str, ...]:
-    """Return the folders that Obsidian's settings name for templates. What reads these is loaded only for them."""
-    top = vault
-    while top and not os.path.isdir(f"{top}/.obsidian"):
-        top = top.rpartition("/")[0]
-    if not top:
-        return ()
-    from pathlib import Path
-
-    from ..vault.listing import template_folders
-
-    return template_folders(Path(vault))
 
 
 def other_spellings(text: str, words: set[str]) -> dict[str, tuple[str, ...]]:

@@ -173,7 +173,7 @@ def _find_indexed(index_db: str, query: str, project: str, limit: int) -> Iterat
     if not os.path.exists(index_db):
         return
     try:
-        rows = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS).execute(query, (project, limit))
+        rows = open_database(index_db, LOCK_PATIENCE_SECONDS).execute(query, (project, limit))
         paths = [row[0] for row in rows]
     except Exception:  # noqa: BLE001  A damaged index, or none that this Python can read: the folders were read.
         return

@@ -9,13 +9,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def open_database(path: str, mode: str, patience: float) -> Any:
-    """Open a connection in autocommit mode; `mode` is 'rw' or 'ro', never one that creates the file, or 'memory'.
-
-    `patience`: seconds to wait for a lock. Raises the errors of the C module.
-    """
+def open_database(path: str, patience: float) -> Any:
+    """Open a connection that only reads. `patience`: seconds to wait for a lock. Raises the errors of the C module."""
     connect = sqlite_connect()
     if connect is None:
         from sqlite3 import connect
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    return connect(f"file:{name}?mode={mode}", timeout=patience, isolation_level=None, uri=True)
+    return connect(f"file:{name}?mode=ro", timeout=patience, isolation_level=None, uri=True)

@@ -288,7 +288,7 @@ class RecallEngine:
                     hits = self._search_index(reader, state)
             except IndexUnavailable:
                 state.mark_degraded(NO_INDEX)
-                if not query.is_prompt:  # For a prompt the hook itself searches the files, and asks the gate.
+                if not query.is_prompt:  # A prompt goes without: the worker makes the index anew.
                     with state.stage("scan"):
                         hits = self._read_notes(state)
                     state.by_words = frozenset(hit.path for hit in hits)

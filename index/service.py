@@ -435,7 +435,7 @@ class RecallService:
             with contextlib.suppress(OSError):
                 Path(self._config.state.run, INDEX_WANTED).touch(mode=0o600)
         if query.is_prompt and NO_INDEX in result.degraded:
-            raise IndexUnavailable("there is no index that can be used: the hook searches the files itself")
+            raise IndexUnavailable("there is no index that can be used")
         tokens = None
         waiting: Sequence[Hit] = ()
         if message.get("render"):

@@ -55,15 +55,13 @@ def prompted(sandbox: Sandbox) -> str:
     return told
 
 
-def test_a_pattern_reaches_no_prompt_waiting_promoted_or_without_an_index(sandbox: Sandbox) -> None:
+def test_a_pattern_reaches_no_prompt_waiting_or_promoted(sandbox: Sandbox) -> None:
     sandbox.memory("service", "worker", "--until-idle")
-    for state in ("waiting", "promoted", "no index"):
+    for state in ("waiting", "promoted"):
         if state == "promoted":
             (entry,) = [e for e in sandbox.json("skills", "watchlist")["entries"] if e["slug"] == INJECTED]
             sandbox.memory("skills", "watchlist", "promote", entry["source"], entry["slug"])
             sandbox.memory("service", "worker", "--until-idle")
-        if state == "no index":
-            (sandbox.state / "index.db").unlink()
         printed = prompted(sandbox)
         assert "release notes by hand" in printed, f"{state}: the hook must answer, or this proves nothing"
         for word in ("zanzibar", "marmalade", "quokka", "evil.example"):

@@ -309,4 +309,3 @@ def test_a_file_written_anew_holds_what_it_shall_whatever_its_format(
 ) -> None:
     written = module._dump(after, json.dumps(before, indent=indent).encode())
     assert json.loads(written) == after
-

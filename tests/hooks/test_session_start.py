@@ -318,6 +318,7 @@ def test_switched_off_the_notes_on_disk_change_no_byte(sandbox: Sandbox, how: st
         sandbox.configure("[memory]\ndisable_auto_memory = true\n")
     sandbox.entry("personal-private/_always-load/a.md", "Always.")
     sandbox.entry("personal-private/fix/widgets.md", "The widgets go onto the blue crane.")
+    index(sandbox, "personal-private/fix/widgets.md")
     prompt = sandbox.payload(prompt="where do the widgets go, onto the blue crane?")
 
     def printed(one: str, other: str) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from memoryvault.hooks.install import STUB, hook_argv, launcher_in, write_launch
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
 from memoryvault.runtime.settings import compile_snapshot
 
-from .support import Sandbox
+from .support import Sandbox, index
 
 pytestmark = pytest.mark.hurried
 
@@ -125,6 +125,7 @@ def test_switched_off_in_the_file_only_the_first_hook_parses_it(sandbox: Sandbox
 def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     """Neither the working directory nor PYTHONPATH can shadow what a hook loads."""
     sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
+    index(sandbox, "personal-private/preferences/cocoa.md")
     traps = tmp_path / "traps"
     packages = ("hooks", "vault", "runtime", "tasks", "memoryvault")
     modules = ("json", "os", "re", "sqlite3", "_json", "_sqlite3", "posixpath", "sitecustomize", "client")
@@ -135,13 +136,14 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
         (traps / f"{name}.py").write_text("raise SystemExit('trapped')\n")
     env = {**sandbox.env, "PYTHONPATH": str(traps), "PYTHONSTARTUP": str(traps / "json.py")}
     env |= {"PYTHONHOME": str(traps), "PYTHONINSPECT": "1"}
+    printed = ""
     for event in EVENTS:
         payload = sandbox.payload(prompt="does cocoa go into the teapot?", notification_type="idle_prompt")
         done = sandbox.run(event, payload, env=env, cwd=traps)
         assert done.returncode == 0
         assert "trapped" not in done.stdout + done.stderr
-        if event == "UserPromptSubmit":
-            assert "blue teapot" in done.stdout
+        printed += done.stdout
+    assert "blue teapot" in printed
 
 
 @pytest.mark.parametrize("host", HOSTS)
