@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..runtime.errors import ModelUnavailable
 from ..runtime.lock import hold_lock
+from ..runtime.settings import Settings
 from .embedder import CHECKSUM_FILE, ModelLocation, locate_model, verify_model
 from .model_download import PARTIAL_FOLDER
 
@@ -49,6 +50,11 @@ def files_in(models_folder: Path) -> MpnetFiles:
 def is_here(models_folder: Path) -> bool:
     """Whether the model is on this machine, unpacked or not."""
     return files_in(models_folder).folder.is_dir() or len(_packed()) == len(_PARTS)
+
+
+def is_used(settings: Settings) -> bool:
+    """Whether the model is on this machine and wanted."""
+    return settings.reflection.second_model and is_here(Path(settings.state.models))
 
 
 def prepare(models_folder: Path) -> MpnetFiles:

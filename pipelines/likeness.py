@@ -49,8 +49,8 @@ _NEGATIONS = frozenset(
 _CLAUSE_ENDS = frozenset(",;:!?()") | {"but"}
 _NEGATIVE_SCRIPTS = re.compile(r"不|没|勿|别|別|禁|ない|ません|지 ?마|않|금지|안 ")
 """Negations in scripts without spaces between words."""
-_CONTENT = frozenset("before after until unless than except without into from".split()) - _NEGATIONS
-"""Function words on which it depends what a statement says."""
+_RELATING = frozenset("before after until unless than except into from".split())
+"""Function words on which it depends what a statement says: they count for its order."""
 # Words of rules that say how, not what.
 _RULE_WORDS = frozenset(
     "always please ever use using used prefer want should must need code repo project actually instead longer"
@@ -85,7 +85,7 @@ class Wording:
 
     text: str
     order: tuple[str, ...]
-    """Stems of the content words, in order."""
+    """Stems of the content words, and words that relate them, in order."""
     words: frozenset[str]
     telling: frozenset[str]
     """Numbers, paths, options, code and links."""
@@ -119,22 +119,24 @@ def wording_of(text: str) -> Wording:
             is_negated = False
             continue
         is_negated |= token in _NEGATIONS or _NEGATIVE_SCRIPTS.search(token) is not None
-        if stem := _content(token):
+        if token in _RELATING:
+            order.append(token)
+        elif stem := _content(token):
             order.append(stem)
             (refused if is_negated else wanted).add(stem)
-    return Wording(text, tuple(order), frozenset(order), telling - {""}, frozenset(wanted), frozenset(refused - wanted))
+    return Wording(
+        text, tuple(order), frozenset(wanted | refused), telling - {""}, frozenset(wanted), frozenset(refused - wanted)
+    )
 
 
 def content_words(text: str) -> frozenset[str]:
     """Return the stems of a text's content words. "don't" is one word, however it is typed."""
-    return frozenset(wording_of(text).order)
+    return wording_of(text).words
 
 
 def _content(token: str) -> str:
     """Return the stem of a word; '' for a function word."""
     bare = token.rstrip("./-")
-    if bare in _CONTENT:
-        return bare
     return "" if not bare or bare in ENGLISH or bare in _RULE_WORDS or bare in _NEGATIONS else _stem(bare)
 
 

@@ -114,16 +114,11 @@ def is_installed(models_folder: Path) -> bool:
         return False
 
 
-def has_second(settings: Settings) -> bool:
-    """Whether the second model is on this machine and wanted."""
-    return settings.reflection.second_model and mpnet_files.is_here(Path(settings.state.models))
-
-
 def who_reads(settings: Settings) -> str:
     """Say what reads sessions on this machine."""
     if not is_installed(Path(settings.state.models)):
         return "words alone"
-    return "both models" if has_second(settings) else "the small model alone"
+    return "both models" if mpnet_files.is_used(settings) else "the small model alone"
 
 
 class SessionReader:
@@ -144,7 +139,7 @@ class SessionReader:
             self._client = client = RecallClient(settings.state.recall_socket)
             second = partial(client.read, again=True, timeout_seconds=AGAIN_SECONDS)
             small = partial(client.read, timeout_seconds=ANSWER_SECONDS)
-            self._model = ModelReader(small, second if has_second(settings) else None, self._words)
+            self._model = ModelReader(small, second if mpnet_files.is_used(settings) else None, self._words)
             if start and may_start(settings):
                 try:
                     ensure_service(settings, START_SECONDS, wait_for_model=True)

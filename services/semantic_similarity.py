@@ -7,11 +7,11 @@ import logging
 from array import array
 from collections.abc import Sequence
 
+from ..index import mpnet_files
 from ..index.client import RecallClient, RequestFailed
 from ..pipelines.likeness import Compared
 from ..runtime.errors import ModelUnavailable
 from ..runtime.settings import Settings
-from .reading import has_second
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class SemanticSimilarity:
         self._client: RecallClient | None = RecallClient(settings.state.recall_socket)
         self._vectors: dict[str, array[float]] = {}
         self._logits: dict[tuple[str, str], list[float]] = {}
-        self._has_second = has_second(settings)
+        self._has_second = mpnet_files.is_used(settings)
 
     def __enter__(self) -> SemanticSimilarity:
         return self

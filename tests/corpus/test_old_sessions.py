@@ -152,16 +152,16 @@ def test_one_occurrence_strengthens_what_a_live_session_left_in_the_inbox(bed: B
 
 @pytest.mark.parametrize("later_first", [True, False])
 def test_later_of_two_exclusive_rules_wins_in_any_reading_order(bed: Bed, later_first: bool) -> None:
-    earlier = replace(RULE, statement="Always deploy on Mondays.", said_at="2026-01-05T10:00:00Z")
-    later = replace(RULE, statement="Always deploy on Tuesdays.", said_at="2026-02-05T10:00:00Z")
+    earlier = replace(RULE, statement="Always keep functions below 40 lines.", said_at="2026-01-05T10:00:00Z")
+    later = replace(RULE, statement="Always keep functions below 50 lines.", said_at="2026-02-05T10:00:00Z")
     for session, rule in zip(("s1", "s2"), (later, earlier) if later_first else (earlier, later), strict=True):
         mine_old(bed, session, rule)
     if later_first:
-        assert "Tuesdays" in bed.only("active").body
+        assert "50" in bed.only("active").body
         assert statuses(bed) == {"active": 1}
     else:
-        assert "Mondays" in bed.only("active").body
-        assert "Tuesdays" in bed.only("pending").body
+        assert "40" in bed.only("active").body
+        assert "50" in bed.only("pending").body
 
 
 def test_a_memory_has_the_day_on_which_it_was_said_first_whichever_session_is_read_first(bed: Bed) -> None:

@@ -83,6 +83,6 @@ def test_where_the_time_ends_among_long_notes_the_best_is_given(
 
     monkeypatch.setattr(search, "_stems", of_a_slow_machine)
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    query = FallbackQuery("which tablet does the quokka3 flange need?", str(sandbox.vault), "", 5, set(), 60.0)
+    query = FallbackQuery("which tablet does the quokka3 flange need?", str(sandbox.vault), "", 5, set(), 90.0)
     found = search.search(query, sandbox.state.index_db)
     assert [hit.slug for hit in found.hits] == ["note-3"]
