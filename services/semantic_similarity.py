@@ -20,9 +20,9 @@ ANSWER_SECONDS = 3.0
 COMPARE_SECONDS = 10.0
 """The same for the second model, which may have to be loaded first."""
 MOST_TEXTS = 64
-MOST_COMPARED = 8
+MOST_COMPARED = 4
 """Most statements that the second model compares with one: it takes some 0.1 s for each."""
-LEAST_COSINE = 0.35
+LEAST_COSINE = 0.5
 """Statements that are less similar are not compared by the second model."""
 
 
