@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_WINDOWS = 12
 """Most windows of one message that are read; the rest of a longer text is ignored."""
+STATEMENT_CHARACTERS = 600
+"""Most characters of a statement that are compared."""
 UNUSED_SECONDS = 300.0
 """How long the second model, of 0.4 GB, stays in memory after its last use."""
 
@@ -72,7 +74,10 @@ class SecondModel:
         """Return, for each of the other statements, the logits of mpnet.Mpnet.compare. The order of a pair does not
         matter."""
         tokenizer = self.reader.tokenizer
-        ids = {each: tokenizer.encode(each, add_special_tokens=False).ids for each in (text, *others)}
+        ids = {
+            each: tokenizer.encode(each[:STATEMENT_CHARACTERS], add_special_tokens=False).ids
+            for each in (text, *others)
+        }
         pairs = (sorted((text, other)) for other in others)
         return [self.comparer.compare(ids[first], ids[second]).tolist() for first, second in pairs]
 
@@ -123,10 +128,12 @@ class MessageReader:
     def drop_unused(self) -> None:
         """Free the second model's memory if it was not used for UNUSED_SECONDS."""
         if self._second_lock.acquire(blocking=False):
-            if self._second is not None and time.monotonic() - self._second_used > UNUSED_SECONDS:
-                self._second = None
-                release_memory()
-            self._second_lock.release()
+            try:
+                if self._second is not None and time.monotonic() - self._second_used > UNUSED_SECONDS:
+                    self._second = None
+                    release_memory()
+            finally:
+                self._second_lock.release()
 
     def load(self, apart: ApartHead | None = None) -> WindowReader:
         """Load the small model; `apart` takes the place of its own head. Raises ModelUnavailable."""
@@ -170,7 +177,7 @@ def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel
     except ModelUnavailable:
         raise
     except Exception as error:  # The libraries raise their own, and plain ones.
-        raise ModelUnavailable(f"the second model that reads messages cannot be loaded: {error}") from error
+        raise ModelUnavailable(f"the second model cannot be loaded: {error}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return SecondModel(WindowReader(tokenizer, mpnet.window_of, reader.read), comparer)

@@ -31,6 +31,7 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 MAX_BUDGET_MS = 60_000.0
 """An upper limit: an unlimited number would overflow the clocks."""
 MAX_K = 100
+MAX_COMPARED = 64
 MAX_TEXT_CHARACTERS = 100_000
 SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _READ_BYTES = 65_536

@@ -51,6 +51,7 @@ from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
     MAX_BUDGET_MS,
+    MAX_COMPARED,
     MAX_K,
     MAX_TEXT_CHARACTERS,
     SESSION_ID,
@@ -409,8 +410,8 @@ class RecallService:
 
     def _compare(self, message: Mapping[str, Any]) -> _Answer:
         text, others = text_field(message, "text"), strings_field(message, "others")
-        if text is None or not others or max(map(len, (text, *others))) > MAX_TEXT_CHARACTERS:
-            raise UsageError("text or others are missing or too long")
+        if text is None or not others or len(others) > MAX_COMPARED:
+            raise UsageError("text or others are missing, or the others are too many")
         logits = self._messages.compare(text, others)
         self._last_used = time.monotonic()
         return {"logits": logits}, None

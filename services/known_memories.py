@@ -41,7 +41,7 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.render import RULE_KINDS
 from ..vault.statuses import meant_status
 from ..vault.store import VaultStore
-from .semantic_similarity import SemanticSimilarity
+from .semantic_similarity import LEAST_CONTRADICTING, LEAST_SAME, SemanticSimilarity
 from .tombstones import identity
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
@@ -171,7 +171,7 @@ class VaultMemories:
                 records=_counted_records(entry, candidate),
                 sessions=frozenset(source.session for source in entry.sources if source.session),
                 project=slugify(entry.project) if entry.project else None,
-                replaces=entry.supersedes if entry.effective_status == "pending" else None,
+                replaces=entry.supersedes if entry.effective_status in AWAITING_STATUSES else None,
                 pieces=sum(len(source.records) for source in entry.sources),
                 others_words=_holds_others_words(entry, candidate),
                 is_counted=_is_counted(entry, candidate),
@@ -191,7 +191,7 @@ class VaultMemories:
         notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
         near = [
             note.path
-            for note, compared in self._compared(wording, notes)
+            for note, compared in self._compared(wording, [(note, note.own_wording) for note in notes], NEAR_DISMISSED)
             if compared is not None
             and compared.cosine >= NEAR_DISMISSED
             and relation(wording, note.own_wording, compared) is not Relation.CONTRADICTS
@@ -224,7 +224,8 @@ class VaultMemories:
             if note.status in ("active", "pending") and note.project in reach
         ]
         rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
-        for rule, compared in self._compared(wording, rules):
+        own = [(rule, rule.own_wording) for rule in rules]
+        for rule, compared in self._compared(wording, own, LEAST_CONTRADICTING):
             if relation(wording, rule.own_wording, compared) is not Relation.CONTRADICTS:
                 continue
             entries = self._read([rule.path])
@@ -306,7 +307,7 @@ class VaultMemories:
         ]
         alike = [
             note.path
-            for note, compared in self._compared(wording, near)
+            for note, compared in self._compared(wording, [(note, note.wording) for note in near], LEAST_SAME)
             if relation(wording, note.wording, compared) is Relation.SAME
         ]
         return [*exact, *alike]
@@ -329,11 +330,13 @@ class VaultMemories:
         holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
         return [*waiting, *holding]
 
-    def _compared(self, wording: Wording, notes: Sequence[_Note]) -> Iterable[tuple[_Note, Compared | None]]:
-        """Return each note with what the models say of it and the statement; None without models."""
-        texts = [note.own_wording.text for note in notes]
-        found = [None] * len(notes) if self._meaning is None else self._meaning.compared(wording.text, texts)
-        return zip(notes, found, strict=True)
+    def _compared(
+        self, wording: Wording, notes: Sequence[tuple[_Note, Wording]], least: float
+    ) -> Iterable[tuple[_Note, Compared | None]]:
+        """Return each note with what the models say of its wording and the statement; None without models."""
+        texts = [its.text for _, its in notes]
+        found = [None] * len(notes) if self._meaning is None else self._meaning.compared(wording.text, texts, least)
+        return zip((note for note, _ in notes), found, strict=True)
 
 
 def _is_of_another_project(entry: Entry, candidate: Candidate) -> bool:

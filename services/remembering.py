@@ -447,6 +447,8 @@ class _Writer:
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
+        if status_at(target) == "active":
+            fields |= {key: None for key in (PROBABILITY, CONTRADICTS, BACKFILLED) if key in entry.extra}
         if status_at(target) == "active" and not decision.widened:
             is_there = candidate.scope == "project" and decision.destination.startswith(f"{group_of(candidate)}/")
             fields |= {"project": candidate.project if is_there else None}

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from ..pipelines.likeness import Relation, own_words, quotes_of, relation, statement_of, wording_of
 from ..pipelines.review import ARCHIVED, link_target
 from ..pipelines.routing import REVERSES
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
-from ..vault.entry import ACTIVE, CONTRADICTS, SUPERSEDED, Entry
+from ..vault.entry import ACTIVE, SUPERSEDED, Entry
 from ..vault.pending import pending_folder
 from ..vault.store import VaultStore
 from .entry_names import is_living, resolve_entry
@@ -50,9 +51,19 @@ def replaced_now(store: VaultStore, proposal: Entry) -> str | None:
 
 
 def _meaning_of(proposal: Entry) -> _IsMeant:
-    """Return a test whether an entry is the rule that the proposal contradicts: names are reused."""
-    meant = proposal.extra.get(CONTRADICTS)
-    return lambda entry: not meant or entry.fingerprint == meant
+    """Return a test whether an entry is the rule that the proposal contradicts: names are reused.
+
+    It is known by its fingerprint, or, if that changed or is unknown, by its words.
+    """
+    said = [wording_of(own_words(statement_of(proposal.body))), wording_of(quotes_of(proposal.body))]
+
+    def is_meant(entry: Entry) -> bool:
+        if proposal.contradicts is not None and entry.fingerprint == proposal.contradicts:
+            return True
+        other = wording_of(own_words(statement_of(entry.body)))
+        return any(relation(one, other) is Relation.CONTRADICTS for one in said)
+
+    return is_meant
 
 
 def _named_like(path: str) -> Callable[[str], bool]:

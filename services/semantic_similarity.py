@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 import logging
+import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..index import mpnet_files
 from ..index.client import RecallClient, RequestFailed
@@ -18,12 +19,13 @@ log = logging.getLogger(__name__)
 ANSWER_SECONDS = 3.0
 """Time limit; the vault's lock is held meanwhile."""
 COMPARE_SECONDS = 10.0
-"""The same for the second model, which may have to be loaded first."""
-MOST_TEXTS = 64
+"""Time limit of all that the second model compares for one object; it may have to be loaded first."""
+MOST_TEXTS = 32
 MOST_COMPARED = 4
 """Most statements that the second model compares with one: it takes some 0.1 s for each."""
-LEAST_COSINE = 0.5
-"""Statements that are less similar are not compared by the second model."""
+LEAST_SAME, LEAST_CONTRADICTING = 0.5, 0.35
+"""Cosines from which the second model is asked whether two statements are the same, or contradict each other: of 100
+pairs of either that it finds, 93 and 98 have as much."""
 
 
 class SemanticSimilarity:
@@ -33,8 +35,8 @@ class SemanticSimilarity:
     def __init__(self, settings: Settings) -> None:
         self._client: RecallClient | None = RecallClient(settings.state.recall_socket)
         self._vectors: dict[str, array[float]] = {}
-        self._logits: dict[tuple[str, str], list[float]] = {}
-        self._has_second = mpnet_files.is_used(settings)
+        self._logits: dict[frozenset[str], list[float]] = {}
+        self._seconds_left = COMPARE_SECONDS if mpnet_files.is_used(settings) else 0.0
 
     def __enter__(self) -> SemanticSimilarity:
         return self
@@ -55,29 +57,34 @@ class SemanticSimilarity:
         own = self._vectors.get(text)
         return [_cosine(own, self._vectors.get(other)) for other in others]
 
-    def compared(self, text: str, others: Sequence[str], least: float = LEAST_COSINE) -> list[Compared | None]:
+    def compared(self, text: str, others: Sequence[str], least: float = LEAST_SAME) -> list[Compared | None]:
         """Return what the models say of `text` and each of the others; None without vectors. The second model compares
         those whose cosine is at `least`."""
         cosines = self.cosines(text, others)
-        near = [pair for pair in zip(cosines, others, strict=True) if pair[0] is not None and pair[0] >= least]
-        self._compare(text, [other for _, other in heapq.nlargest(MOST_COMPARED, near)])
+        near = {pair for pair in zip(cosines, others, strict=True) if pair[0] is not None and pair[0] >= least}
+        nearest = {other for _, other in heapq.nlargest(MOST_COMPARED, near)}
+        self._compare(text, nearest)
         return [
-            None if cosine is None else Compared(cosine, self._logits.get((text, other)))
+            None
+            if cosine is None
+            else Compared(cosine, self._logits.get(frozenset((text, other))) if other in nearest else None)
             for cosine, other in zip(cosines, others, strict=True)
         ]
 
-    def _compare(self, text: str, others: Sequence[str]) -> None:
-        asked = [other for other in others if (text, other) not in self._logits]
-        if self._client is None or not self._has_second or not asked:
+    def _compare(self, text: str, others: Collection[str]) -> None:
+        asked = [other for other in others if frozenset((text, other)) not in self._logits]
+        if self._client is None or self._seconds_left <= 0 or not asked:
             return
+        began = time.monotonic()
         try:
-            rows = self._client.compare(text, asked, timeout_seconds=COMPARE_SECONDS)
+            rows = self._client.compare(text, asked, timeout_seconds=self._seconds_left)
         except (ModelUnavailable, RequestFailed, KeyError, TypeError, ValueError) as error:
             log.info("statements are compared without the second model: %s", error)
-            self._has_second = False
+            self._seconds_left = 0.0
             return
+        self._seconds_left -= time.monotonic() - began
         for other, row in zip(asked, rows, strict=False):
-            self._logits[text, other] = row
+            self._logits[frozenset((text, other))] = row
 
     def _embed(self, texts: Sequence[str]) -> None:
         if self._client is None or not texts:
@@ -86,7 +93,8 @@ class SemanticSimilarity:
             batch = self._client.embed(texts, timeout_seconds=ANSWER_SECONDS)
         except RequestFailed:
             return  # These texts are what fails.
-        except (ModelUnavailable, KeyError, ValueError):
+        except (ModelUnavailable, KeyError, ValueError) as error:
+            log.info("statements are compared by their words alone: %s", error)
             self.close()
             return
         for text, packed in zip(texts, batch.vectors, strict=False):

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pipelines.likeness import Relation, of_two_projects, relation, shared_words, statement_of, wording_of_saying
+from ..pipelines.likeness import (
+    Compared,
+    Relation,
+    of_two_projects,
+    relation,
+    shared_words,
+    statement_of,
+    wording_of_saying,
+)
 from ..pipelines.review import group_of
 from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
@@ -29,8 +37,6 @@ from .semantic_similarity import SemanticSimilarity
 Answer = Literal["yes", "reject", "skip", "stop"]
 """`stop` skips this step and all later ones; earlier steps stay done."""
 
-NEAR = 0.6
-"""Least cosine of two notes that the second model compares: in a full inbox there are many pairs."""
 INBOX_ENTRIES = 500
 """If the inbox has more entries, the oldest are archived."""
 
@@ -63,7 +69,9 @@ def plan_triage(
                 *(_said_in(entries[each.path]) for each in (one, other))
             ):
                 return False
-            return relation(left, right, meaning.compared(left.text, [right.text], NEAR)[0]) is Relation.SAME
+            # Not by the second model: a full inbox has many pairs.
+            cosine = meaning.cosines(left.text, [right.text])[0]
+            return relation(left, right, None if cosine is None else Compared(cosine)) is Relation.SAME
 
         steps = triage(
             [_item(entry) for entry in entries.values()],

@@ -122,6 +122,11 @@ class Entry:
     """All other frontmatter; dates as ISO text."""
 
     @property
+    def contradicts(self) -> str | None:
+        """The fingerprint of the rule that the entry would replace; see CONTRADICTS."""
+        return _text(self.extra.get(CONTRADICTS))
+
+    @property
     def effective_status(self) -> str:
         """Return `status`; `active` for the user's own note without a status or with a word of the user's own."""
         status = self.status or ACTIVE

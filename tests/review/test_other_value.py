@@ -89,6 +89,24 @@ def test_the_review_shows_what_would_be_replaced(bed: Bed, monkeypatch: pytest.M
     assert told.count("always-keep-functions-below-40-lines") == 0, "the rule of then is not named beside that of now"
 
 
+def test_a_proposal_names_the_rule_that_it_contradicts_until_it_is_decided(bed: Bed) -> None:
+    bed.remember(said(FORTY, "a"))
+    bed.remember(said(FORTY, "b", FIFTY))
+    proposal, rule = bed.only("pending"), bed.only("active")
+    assert proposal.contradicts == rule.fingerprint is not None
+    bed.reviewer.decide(proposal.path, Approve(), run="review-1")
+    assert [entry.contradicts for entry in bed.entries()] == [None, None]
+
+
+def test_what_waits_in_the_inbox_to_replace_a_rule_is_not_saved_beside_it(bed: Bed) -> None:
+    """Said again it is a pattern, but only the user knows which of the two holds."""
+    bed.remember(said(FORTY, "a"))
+    for session in ("b", "c", "d"):
+        bed.remember(said(FORTY, session, FIFTY, confirmed=False))
+    assert [entry.effective_status for entry in bed.entries() if "below 50" in entry.body] != ["active"]
+    assert "below 40" in bed.only("active").body
+
+
 def test_nothing_takes_the_place_of_what_was_dismissed(bed: Bed) -> None:
     bed.remember(said(FORTY, "a"))
     bed.remember(said(FORTY, "b", FIFTY))

@@ -28,7 +28,7 @@ KINDS = ("words", "vectors", "model")
 REAL_WEIGHT = 2.0
 """Of a real pair, beside those that a model wrote."""
 MOST_WRONG = {"same": (0.02, 0.04), "contradicts": (0.02, 0.03)}
-"""Of the pairs that are not so, written and real, the share that may be taken for it where thresholds are chosen."""
+"""Largest share of wrong pairs, of the written and of the real ones, at which a threshold is chosen."""
 TARGETS = {
     "S": (1.0, 0.0, 0.0),
     "S?": (0.5, 0.0, 0.5),

@@ -31,9 +31,9 @@ RANK = 48
 EPOCHS, RATE, HEAD_RATE = 3, 3e-5, 5e-4
 SMOOTHING = 0.05
 MOST_PAIRS = 3
-"""So many pairs of wordings of one statement."""
+"""Most pairs of two wordings that are drawn per statement."""
 NEIGHBOURS, NEAREST = 3, 5
-"""For each line so many pairs with one of the nearest statements of other lines."""
+"""Pairs that are drawn per line with statements of other lines, and among how many of the nearest."""
 
 
 @dataclass
