@@ -574,7 +574,7 @@ def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, 
     if plan.to_mine and progress is None:
         return "Next: memory service up, which reads the sessions from before."
     if plan.to_mine and progress is not None and not progress.is_done:
-        return "Next: memory review, once the worker has read them."
+        return "Next: memory review, once the other sessions are mined."
     if pending.with_commands():
         return "Next: memory review, which asks about one after the other."
     if not plan.to_mine and not plan.known:

@@ -59,8 +59,7 @@ SCORED_PASSAGES = 4_000
 WORD_LIMIT = 40
 """Most words of a prompt; of a longer one those of the beginning and the end are taken."""
 NAMED_CHARACTERS = 4_000
-"""Characters at the beginning and the end of a prompt in which names are looked for: of a long one there are its words.
-"""
+"""Characters at the beginning and the end of a prompt in which names are looked for; its words are taken there, too."""
 TERM_LIMIT = 24
 """Most words that are searched: the rarest ones."""
 GATED_ENTRIES = 12
@@ -124,7 +123,7 @@ def search(query: FallbackQuery, index_db: str) -> FallbackHits:
         return FallbackHits([], NO_INDEX, False)
     try:
         return _search(query, words, open_database(index_db, LOCK_PATIENCE_SECONDS))
-    except Exception as error:  # noqa: BLE001  A damaged index, of which the worker makes a new one.
+    except Exception as error:  # noqa: BLE001  A damaged index: the worker makes a new one.
         if "no such module" in str(error):
             return FallbackHits([], f"this Python's SQLite has no FTS5 ({error})", False)
         return FallbackHits([], f"{NO_INDEX} ({error})", False)

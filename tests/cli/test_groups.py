@@ -126,7 +126,7 @@ def test_an_old_name_says_what_it_is_called_now(
 @pytest.mark.parametrize(
     ("line", "now"),
     [
-        ("jobs --watch --limit 2", "jobs list --watch --limit 2"),
+        ("jobs --all --limit 2", "jobs list --all --limit 2"),
         ("jobs", "jobs --help"),
         ("config --json", "config show --json"),
         ("jobs --json show 4", "jobs show --json 4"),
@@ -200,7 +200,7 @@ def test_no_page_and_no_part_of_the_plugin_names_an_old_spelling() -> None:
 
 
 def test_an_old_spelling_would_be_found() -> None:
-    assert old_spellings("run `memory index-skills`, or memory jobs --watch") == ["memory index-skills", "memory jobs"]
+    assert old_spellings("run `memory index-skills`, or memory jobs --all") == ["memory index-skills", "memory jobs"]
     assert old_spellings("`memory jobs list`, `memory skills index`, memory models, memory/jobs") == []
 
 
