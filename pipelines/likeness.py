@@ -210,6 +210,7 @@ def signs(one: Wording, other: Wording, compared: Compared | None = None) -> dic
         "one_negates": bool(one.refused) != bool(other.refused),
         "wants_refused": wants_refused,
         "wants_all_refused": wants_refused == 1,
+        "replaces": _replaces(one, other) or _replaces(other, one),
         "numbers": all(numbers),
         "names": all(map(bool, only)),
         "telling": any(only),
@@ -227,6 +228,12 @@ def signs(one: Wording, other: Wording, compared: Compared | None = None) -> dic
             same, contradicts, neither = compared.logits
             found |= {"model_same": same - neither, "model_contradicts": contradicts - neither}
     return found
+
+
+def _replaces(one: Wording, other: Wording) -> bool:
+    """Whether a statement only refuses a value that the other wants, and names another in its place."""
+    is_new = not one.wanted & other.words and 0 < len(one.wanted) <= LONGEST_VALUE
+    return is_new and bool(one.refused) and one.refused <= other.wanted
 
 
 def _share(refused: frozenset[str], wanted: frozenset[str]) -> float:

@@ -172,19 +172,12 @@ class VaultStore:
                     head = _when_whole(path, partial(self._read_head, path, relative, limit), until)
             yield relative, head
 
-    def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed
-        over.
+    def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
+        """Yield (path, first `limit` bytes) of each note of `walk`; one that cannot be read is passed over.
 
         For a note whose header leaves little room for its text there, or that seems out of use by them, the first
         `MAX_HEADER_BYTES`: a header without its end says nothing, and an example without its end is none.
         """
-        if paths is not None:
-            resolve = self._resolver()
-            for relative in paths:
-                with suppress(MemoryVaultError):
-                    yield relative, self._read_head(resolve(relative), relative, limit)
-            return
         root = os.path.realpath(self.vault)
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving

@@ -36,9 +36,10 @@ def test_a_statement_is_the_same_as_itself(text: str, compared: Compared | None)
         ("use sqlite for this", "do not use sqlite for this"),
         ("use pnpm, not npm", "use npm, not pnpm"),
         ("wrap lines at 80 characters", "wrap lines at 100 characters"),
+        ("use MySQL for new databases and read replicas", "from now on, use PostgreSQL instead of MySQL"),
     ],
 )
-def test_a_negation_and_another_number_contradict_without_models(one: str, other: str) -> None:
+def test_a_negation_and_another_value_contradict_without_models(one: str, other: str) -> None:
     assert relation(wording_of(one), wording_of(other)) is Relation.CONTRADICTS
 
 
