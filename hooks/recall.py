@@ -32,7 +32,7 @@ READY_DEADLINE_SECONDS = 0.18
 SEARCH_START_DEADLINE_SECONDS = 0.2
 """After this the hook's own search is not begun."""
 SEARCH_DEADLINE_SECONDS = 0.23
-"""The hook's own search stops then, and is waited for 0.02 longer: it looks at the clock between two files only."""
+"""The hook's own search stops then, and is waited for 0.02 longer: it looks at the clock between two passages only."""
 
 
 class PromptAnswer:

@@ -24,8 +24,8 @@ MOST_TEXTS = 32
 MOST_COMPARED = 4
 """Most statements that the second model compares with one: it takes some 0.1 s for each."""
 LEAST_SAME, LEAST_CONTRADICTING = 0.5, 0.35
-"""Cosines from which the second model is asked whether two statements are the same, or contradict each other: of 100
-pairs of either that it finds, 93 and 98 have as much."""
+"""Cosines from which the second model is asked whether two statements are the same, or contradict each other: what
+contradicts a rule is less like it."""
 
 
 class SemanticSimilarity:

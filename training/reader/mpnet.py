@@ -93,6 +93,14 @@ class Mpnet(Encoder):
         return judged(self, self.upper(lower, mask), batch, own)
 
 
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """Return the model's tokenizer, which neither cuts nor pads."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
 def padded(batch: Sequence[Window]) -> tuple[Tensor, Tensor, Tensor]:
     """Return pieces, and masks of all and of the message's own."""
     longest = max(len(window.ids) for window in batch)
@@ -217,9 +225,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = tokenizer_of(options.model)
     everybody, _ = parts_of(options.data, options.folds, None)
     left_out = {m.person for k in options.without for m in parts_of(options.data, options.folds, k)[1]}
     train = [m for m in everybody if m.person not in left_out] + more_messages(options.data / "more.jsonl")

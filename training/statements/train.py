@@ -24,7 +24,18 @@ from memoryvault.index.mpnet import BEGIN, END, STATEMENT_TOKENS
 from memoryvault.index.reading_model import Window
 
 from ..reader.finetune import fit
-from ..reader.mpnet import DIMENSION, LEAST_RATE, PAD, Encoder, add_lower, changes, lower_of, padded, rates
+from ..reader.mpnet import (
+    DIMENSION,
+    LEAST_RATE,
+    PAD,
+    Encoder,
+    add_lower,
+    changes,
+    lower_of,
+    padded,
+    rates,
+    tokenizer_of,
+)
 from .data import EXAMPLES, LABELS, labelled, read_lines
 
 RANK = 48
@@ -128,9 +139,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    tokenizer = Tokenizer.from_file(str(options.model / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = tokenizer_of(options.model)
     torch.manual_seed(1)
     draw = random.Random(1)
     model = Comparer(options.model).eval()
