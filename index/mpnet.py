@@ -1,5 +1,5 @@
-"""all-mpnet-base-v2, changed by our training, in numpy: it reads again the messages that the small model thinks likely,
-and compares statements.
+"""all-mpnet-base-v2, changed by our training, in onnxruntime: it reads again the messages that the small model thinks
+likely, and compares statements.
 
 It is eight times as large as MiniLM and finds more (docs/benchmarks/reflection.md). Five packages of PyPI hold its
 files, as parts of a zip file of 0.4 GB, which is unpacked at first use (docs/adr/0034-a-reader-that-learns.md). Our
@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from .reading_model import BEFORE_TOKENS, MESSAGE_TOKENS, Window, judged
-from .transformer import HEADS, Array, Weights, encoder_layer, layer_norm, linear
+from .transformer import HEADS, LAYERS_AT_ONCE, Array, Layers, Weights, layer_norm, linear
 
 READING = Path(__file__).with_name("mpnet_changes.safetensors")
 COMPARING = Path(__file__).with_name("mpnet_comparing.safetensors")
@@ -57,7 +57,11 @@ class Mpnet:
         """`base`: see load_base. Raises OSError, SafetensorError."""
         from safetensors.numpy import load_file
 
-        self.weights = changed(base, load_file(changes))
+        weights = {**base, **{name: value.astype(numpy.float32) for name, value in load_file(changes).items()}}
+        firsts = range(0, LAYERS, LAYERS_AT_ONCE)
+        self._layers = [Layers(layers_of(weights, first), first, packed=True) for first in firsts]
+        self.weights = {name: value for name, value in weights.items() if not name.startswith("layers.")}
+        """Those of the embeddings and of the heads."""
 
     def read(self, window: Window) -> dict[str, Array]:
         """Return the logits of a window: see reading_model.judged. For the changes of READING."""
@@ -76,11 +80,12 @@ class Mpnet:
         """Return float32[pieces, 768], the output of the last layer."""
         weights, size = self.weights, len(ids)
         x = weights["words"][list(ids)] + weights["positions"][FIRST_POSITION : FIRST_POSITION + size]
-        x = layer_norm(x, weights, "first_norm")
-        bias = weights["bias"][:, :size, :size]
-        for layer in range(LAYERS):
-            x = encoder_layer(x, weights, f"layers.{layer}", 1, None, bias)
-        return x
+        x = layer_norm(x, weights, "first_norm")[None]
+        bias = numpy.ascontiguousarray(weights["bias"][None, :, :size, :size])
+        for layers in self._layers:
+            x = layers(x, bias)
+        found: Array = x[0]
+        return found
 
 
 def load_base(path: Path) -> dict[str, Array]:
@@ -96,9 +101,7 @@ def load_base(path: Path) -> dict[str, Array]:
     for layer in range(LAYERS):
         there, here = f"encoder.layer.{layer}", f"layers.{layer}"
         for kind in ("weight", "bias"):
-            parts = {name: found[f"{there}.{part}.{kind}"] for part, name in MATRICES.items()}
-            weights[f"{here}.qkv.{kind}"] = numpy.concatenate([parts.pop(part) for part in "qkv"])
-            weights |= {f"{here}.{name}.{kind}": part for name, part in parts.items()}
+            weights |= {f"{here}.{name}.{kind}": found[f"{there}.{part}.{kind}"] for part, name in MATRICES.items()}
     return weights
 
 
@@ -107,31 +110,28 @@ def mapped(path: Path) -> dict[str, Array]:
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header: dict[str, Any] = json.loads(file.read(size))
-    data = numpy.memmap(path, numpy.uint8, "r")[8 + size :]
+    start = 8 + size
     return {
-        name: data[slice(*its["data_offsets"])].view(numpy.float32).reshape(its["shape"])
+        name: numpy.memmap(path, numpy.float32, "r", start + its["data_offsets"][0], tuple(its["shape"]))
         for name, its in header.items()
         if its.get("dtype") == "F32"
     }
 
 
-def changed(base: Weights, changes: Weights) -> dict[str, Array]:
-    """Return the weights with the changes, each of which has the name of what it replaces; see transformer.linear for
-    `….weight.left` and `….weight.right`."""
-    found = {name.replace(".weight.", "."): value.astype(numpy.float32) for name, value in changes.items()}
-    for layer in range(LAYERS):
-        own = f"layers.{layer}"
-        if f"{own}.q.bias" not in found:
-            continue
-        bias, left, right = (
-            [found.pop(f"{own}.{part}.{kind}") for part in "qkv"] for kind in ("bias", "left", "right")
-        )
-        rows, rank = left[0].shape
-        found[f"{own}.qkv.left"] = beside = numpy.zeros((3 * rows, 3 * rank), numpy.float32)
-        for number, part in enumerate(left):
-            beside[number * rows :, number * rank :][:rows, :rank] = part
-        found[f"{own}.qkv.bias"], found[f"{own}.qkv.right"] = numpy.concatenate(bias), numpy.concatenate(right)
-    return {**base, **found}
+def layers_of(weights: Weights, first: int) -> dict[str, Array]:
+    """Return the weights for Layers, with the changes: where there are `….weight.left` and `….weight.right`, two narrow
+    matrices, their product is added. Query, key and value become one matrix."""
+    found: dict[str, Array] = {}
+    for layer in range(first, first + LAYERS_AT_ONCE):
+        for kind in ("weight", "bias"):
+            for part in MATRICES.values():
+                name = f"layers.{layer}.{part}.{kind}"
+                found[name] = weights[name]
+                if f"{name}.left" in weights:
+                    found[name] = found[name] + weights[f"{name}.left"] @ weights[f"{name}.right"]
+            parts = [found.pop(f"layers.{layer}.{part}.{kind}") for part in "qkv"]
+            found[f"layers.{layer}.qkv.{kind}"] = numpy.concatenate(parts)
+    return found
 
 
 def position_bias(table: Array, longest: int) -> Array:

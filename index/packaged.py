@@ -1,7 +1,7 @@
-"""The packaged MiniLM in numpy (transformer.py), so that a service that was just started soon answers by meaning.
+"""The packaged MiniLM in onnxruntime (transformer.py), so that a service that was just started soon answers by meaning.
 
 It takes only weights with the checksum of the packaged model: their shapes are known, so no configuration is read.
-numpy is imported with this module; tokenizers and safetensors when a model is loaded.
+numpy is imported with this module; onnxruntime, tokenizers and safetensors when a model is loaded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from .transformer import DIMENSION, Array, encoder_layer, layer_norm
+from .transformer import LAYERS_AT_ONCE, Array, Layers, layer_norm
 
 LAYERS = 6
 MAX_TOKENS = 256
@@ -47,15 +47,16 @@ class PackagedModel:
         self.tokenizer.enable_truncation(MAX_TOKENS)
         self.tokenizer.no_padding()
         found = load_file(folder / "model.safetensors")
-        self.weights = {name: value for name, value in found.items() if name.startswith("embeddings.")}
+        self.embeddings = {name: value for name, value in found.items() if name.startswith("embeddings.")}
+        weights: dict[str, Array] = {}
         for layer in range(LAYERS):
             there, here = f"encoder.layer.{layer}", f"layers.{layer}"
             for kind in ("weight", "bias"):
-                # One product instead of three: a question of a dozen words is all overhead.
                 parts = [found[f"{there}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
-                self.weights[f"{here}.qkv.{kind}"] = numpy.concatenate(parts)
+                weights[f"{here}.qkv.{kind}"] = numpy.concatenate(parts)
                 for name, own in _PARTS.items():
-                    self.weights[f"{here}.{own}.{kind}"] = found[f"{there}.{name}.{kind}"]
+                    weights[f"{here}.{own}.{kind}"] = found[f"{there}.{name}.{kind}"]
+        self._layers = [Layers(weights, first) for first in range(0, LAYERS, LAYERS_AT_ONCE)]
 
     def encode(self, texts: Sequence[str]) -> tuple[Array, Array, list[list[tuple[int, int]]], tuple[float, ...]]:
         """Embed texts. Return float32[n, DIMENSION] of unit length, the word pieces as float32[n, longest, DIMENSION],
@@ -81,14 +82,18 @@ class PackagedModel:
     ) -> Array:
         """Return float32[n, longest, DIMENSION]: the output of the first `layers` layers.
 
-        `ids`, `types`: pieces and segments, int64[n, longest]; `mask`: False where a text is padded.
+        `ids`, `types`: pieces and segments, int64[n, longest]; `mask`: False where a text is padded; `layers`: a
+        multiple of LAYERS_AT_ONCE.
         """
-        weights = self.weights
+        weights, longest = self.embeddings, ids.shape[1]
         segments = weights["embeddings.token_type_embeddings.weight"]
         x = weights["embeddings.word_embeddings.weight"][ids]
-        x += weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        x += weights["embeddings.position_embeddings.weight"][:longest]
         x += segments[0] if types is None else segments[types]
-        x = layer_norm(x.reshape(-1, DIMENSION), weights, "embeddings.LayerNorm")
-        for layer in range(layers):
-            x = encoder_layer(x, weights, f"layers.{layer}", len(ids), mask)
-        return x.reshape(*ids.shape, DIMENSION)
+        x = layer_norm(x, weights, "embeddings.LayerNorm")
+        bias = numpy.zeros((1, 1, longest, longest), numpy.float32)
+        if mask is not None:
+            bias = bias + numpy.where(mask, numpy.float32(0), numpy.float32(-1e9))[:, None, None, :]
+        for part in self._layers[: layers // LAYERS_AT_ONCE]:
+            x = part(x, bias)
+        return x

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy
 
-from .packaged import LAYERS, PackagedModel
-from .transformer import DIMENSION, Array, Weights, encoder_layer, linear
+from .packaged import PackagedModel
+from .transformer import DIMENSION, LAYERS_AT_ONCE, Array, Layers, Weights, linear
 
 WEIGHTS = Path(__file__).with_name("reading_model.safetensors")
 APART_WEIGHTS = Path(__file__).with_name("apart.safetensors")
-LOWER_LAYERS = 3
-"""Layers that are not fine-tuned."""
+LOWER_LAYERS = LAYERS_AT_ONCE
+"""Layers that are not fine-tuned; as many are."""
 STATES = 2 * DIMENSION
 """States of a piece by which another's words are known: the fine-tuned layers keep only what is worth remembering."""
 END_PIECES = 5
@@ -56,7 +56,8 @@ class ReadingModel:
     """The upper layers and the heads."""
 
     def __init__(self, weights: Weights) -> None:
-        self._weights = weights
+        self._heads = {name: value for name, value in weights.items() if not name.startswith("layers.")}
+        self._layers = Layers(weights, 0)
 
     @classmethod
     def load(cls, path: Path = WEIGHTS) -> ReadingModel:
@@ -70,10 +71,9 @@ class ReadingModel:
         float32[pieces, STATES], the output of the last layer and of the lower ones."""
         types = numpy.zeros((1, len(window.ids)), numpy.int64)
         types[0, window.own + 2 :] = 1
-        hidden = lower = model.hidden(numpy.array([window.ids]), types=types, layers=LOWER_LAYERS)[0]
-        for layer in range(LAYERS - LOWER_LAYERS):
-            hidden = encoder_layer(hidden, self._weights, f"layers.{layer}", 1, None)
-        return judged(hidden, window, self._weights), numpy.concatenate([hidden, lower], axis=1)
+        lower = model.hidden(numpy.array([window.ids]), types=types, layers=LOWER_LAYERS)
+        hidden = self._layers(lower, numpy.zeros((1, 1, *2 * (len(window.ids),)), numpy.float32))
+        return judged(hidden[0], window, self._heads), numpy.concatenate([hidden[0], lower[0]], axis=1)
 
 
 def judged(hidden: Array, window: Window, weights: Weights) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""The second model that reads messages: unpacked, verified, computed in numpy."""
+"""The second model that reads messages: unpacked, verified, computed with 8 bits."""
 
 import shutil
 from pathlib import Path
@@ -12,8 +12,8 @@ from memoryvault.index import mpnet_files
 from memoryvault.index.embedder import CHECKSUM_FILE
 from memoryvault.index.message_reader import MessageReader
 from memoryvault.index.models import is_installed
-from memoryvault.index.mpnet import BUCKETS, FARTHEST, READING, Mpnet, load_base, position_bias, window_of
-from memoryvault.index.transformer import HEADS, linear
+from memoryvault.index.mpnet import BUCKETS, FARTHEST, READING, Mpnet, layers_of, load_base, position_bias, window_of
+from memoryvault.index.transformer import HEADS
 from memoryvault.pipelines.reading.sentences import sentences
 from memoryvault.runtime.errors import ModelUnavailable
 
@@ -37,7 +37,7 @@ def test_near_pieces_are_told_apart_by_distance_and_side_and_far_ones_are_not() 
 
 
 @pytest.mark.model
-def test_the_layers_compute_what_the_library_computes(tmp_path: Path) -> None:
+def test_the_layers_compute_nearly_what_the_library_computes(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     files = mpnet_files.prepare(MODELS)
@@ -46,19 +46,20 @@ def test_the_layers_compute_what_the_library_computes(tmp_path: Path) -> None:
         library = transformers.MPNetModel.from_pretrained(files.folder, add_pooling_layer=False)
         expected = library(torch.tensor([ids])).last_hidden_state[0].numpy()
     save_file({}, tmp_path / "none.safetensors")
-    assert numpy.abs(Mpnet(load_base(files.weights), tmp_path / "none.safetensors").hidden(ids) - expected).max() < 1e-3
+    found = Mpnet(load_base(files.weights), tmp_path / "none.safetensors").hidden(ids)
+    assert numpy.linalg.norm(found - expected) < 0.05 * numpy.linalg.norm(expected)
 
 
 @pytest.mark.model
 def test_changes_are_added_to_the_weights() -> None:
-    base, changes = load_base(mpnet_files.prepare(MODELS).weights), load_file(READING)
-    model = Mpnet(base, READING)
-    x = numpy.random.default_rng(1).standard_normal((4, 768), numpy.float32)
+    base = load_base(mpnet_files.prepare(MODELS).weights)
+    changes = {name: value.astype(numpy.float32) for name, value in load_file(READING).items()}
+    weights = layers_of({**base, **changes}, 9)
     for part, rows in (("q", slice(768)), ("v", slice(1536, 2304))):
-        left, right = (changes[f"layers.9.{part}.weight.{side}"].astype(numpy.float32) for side in ("left", "right"))
-        weight = base["layers.9.qkv.weight"][rows] + left @ right
-        expected = x @ weight.T + changes[f"layers.9.{part}.bias"]
-        assert numpy.abs(linear(x, model.weights, "layers.9.qkv")[:, rows] - expected).max() < 1e-3
+        left, right = (changes[f"layers.9.{part}.weight.{side}"] for side in ("left", "right"))
+        expected = base[f"layers.9.{part}.weight"] + left @ right
+        assert numpy.abs(weights["layers.9.qkv.weight"][rows] - expected).max() < 1e-6
+        assert (weights["layers.9.qkv.bias"][rows] == changes[f"layers.9.{part}.bias"]).all()
 
 
 @pytest.mark.model
