@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
@@ -66,7 +66,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print_entry(entry)
     else:
         print("no entries match")
-        _print_alternatives(args, notes, context.store.today(), wished)
+        # Whether one that cannot be read has the wished tag, say, is not known.
+        unread = store.passed_over if wished == And(()) else ()
+        _print_alternatives(args, notes, unread, context.store.today(), wished)
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
@@ -116,8 +118,11 @@ def said_on(entry: Entry) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def _print_alternatives(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
-    """For an empty list, print the kinds and projects that would match with the other options, and what waits."""
+def _print_alternatives(
+    args: argparse.Namespace, notes: Sequence[Entry], unread: Iterable[str], today: date, wished: Filter
+) -> None:
+    """For an empty list, print the kinds and projects that would match with the other options, and what waits, with the
+    paths `unread`."""
     for key in ("kind", "project"):
         asked = getattr(args, key)
         wanted = project_slug(asked or "") if key == "project" else asked
@@ -135,7 +140,7 @@ def _print_alternatives(args: argparse.Namespace, notes: Sequence[Entry], today:
     if args.status == "active" and not args.include_inbox:
         more = _with(args, include_inbox=True)
         waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
-        places = group_by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
+        places = group_by_place([*(entry.path for entry in waiting if matches(wished, row_of(entry))), *unread])
         counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(counts.values()):
             pending = PendingCounts(**{"proposals": 0, "inbox": 0, "ideas": 0, **counts}, questions=0)

@@ -173,15 +173,24 @@ class VaultStore:
             yield relative, head
 
     def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, first `limit` bytes) of each note of `walk`; one that cannot be read is passed over.
+        """Yield (path, first `limit` bytes) of each note of `walk`; one that is gone or cannot be read is passed over.
 
         For a note whose header leaves little room for its text there, or that seems out of use by them, the first
         `MAX_HEADER_BYTES`: a header without its end says nothing, and an example without its end is none.
         """
         root = os.path.realpath(self.vault)
         for relative in self.walk():
-            with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
+            with self._passing_over(relative):  # the walk follows no links, so the path needs no resolving
                 yield relative, self._read_head(f"{root}/{relative}", relative, limit)
+
+    @contextmanager
+    def _passing_over(self, relative: str) -> Iterator[None]:
+        try:
+            yield
+        except EntryNotFound:
+            pass
+        except MemoryVaultError as error:
+            self.passed_over[relative] = str(error)
 
     def _resolver(self) -> Callable[[str], str]:
         """`resolve_inside` for many paths: each folder is resolved once, which takes longer than to read a note."""
@@ -210,13 +219,8 @@ class VaultStore:
         is passed over: a single file must not stop a caller that looks at all of them. Raises VaultUnavailable."""
         resolve = self._resolver()
         for relative in self.walk() if paths is None else paths:
-            try:
-                entry = parse_entry(relative, self._read_file(resolve(relative), relative))
-            except MemoryVaultError as error:
-                if not isinstance(error, EntryNotFound):
-                    self.passed_over[relative] = str(error)
-                continue
-            yield entry
+            with self._passing_over(relative):
+                yield parse_entry(relative, self._read_file(resolve(relative), relative))
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Return the path of an entry. Raises EntryInvalid."""

@@ -108,6 +108,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         search=search,
         last=reviewer.last_decision(),
         pending=count_pending_notes(store, chain.from_iterable(every.values())),
+        unread=store.passed_over,
     )
 
 

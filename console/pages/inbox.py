@@ -150,6 +150,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
         mode=context.settings.memory.review_mode,
         last=reviewer.last_decision(),
         pending=count_pending_notes(reviewer.store, chain.from_iterable(every.values())),
+        unread=reviewer.store.passed_over,
     )
 
 

@@ -206,6 +206,7 @@ def _shown(
         search=search,
         item=item,
         pending=count_pending_notes(reviewer.store, chain.from_iterable(paths.values())),
+        unread=reviewer.store.passed_over,
         panel=panel if panel in PANELS else "",
         typed=typed,
         unsent=unsent,

@@ -124,6 +124,7 @@ def _shown(
         view=view,
         search=search,
         last=context.reviewer().last_decision(),
+        unread=watchlist.store.passed_over,
     )
 
 

@@ -35,7 +35,7 @@ from ...pipelines.incubation import (
 from ...pipelines.research import without_receipt
 from ...runtime.days import local_day, parse_local_day
 from ...runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound
-from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
+from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, META, REVIEW, TRASH, home_folder
 from ...runtime.paths import is_note_name
 from ...runtime.settings import Settings
 from ...sources.notes import read_note
@@ -61,7 +61,7 @@ OWN_CALLERS = frozenset({"research", "review"})
 GENERATED = ("related-", "research-")
 """Names of the notes that research writes beside an idea; their links to other ideas do not count."""
 _OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
-_NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
+_NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH, META})
 
 
 def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lambda: True) -> list[StaleIdea]:

@@ -96,6 +96,8 @@ def view_of(store: VaultStore) -> VaultView:
         elif is_entry(entry) and entry.effective_status == ACTIVE:
             living.append(note)
     store.require_vault()
+    for path in wanted.intersection(store.passed_over):
+        listed.setdefault(path, DashboardItem(path, store.passed_over[path], "", ""))
     return VaultView(
         groups=[note.path.split("/", 1)[0] for note in living if "/" in note.path],
         living=living,

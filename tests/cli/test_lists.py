@@ -211,6 +211,12 @@ def test_every_list_names_what_it_could_not_read(vault: Path, memory: Command, l
     assert f"{huge} is larger than 8 MB" in said.err
 
 
+def test_an_empty_list_counts_what_waits_though_it_cannot_be_read(vault: Path, memory: Command) -> None:
+    write(vault, f"{PRIVATE}/_review/huge.md", "pending", "x" * 8_100_000)
+    assert "for you: 1 proposal (memory review)" in memory("list").err
+    assert "for you" not in memory("list", "--tag", "shop").err
+
+
 # Every command and page counts and lists the same entries in use
 
 

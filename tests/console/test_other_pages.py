@@ -119,6 +119,22 @@ def test_what_was_looked_up_about_an_idea_is_listed_by_title(bed: Bed, front: Fr
     assert "Looked up about it Related memories" in visible(front.get("ideas"))
 
 
+@pytest.mark.parametrize(
+    ("page", "path"),
+    [
+        ("review", "personal-private/_review/huge.md"),
+        ("inbox", "personal-private/_inbox/huge.md"),
+        ("ideas", "personal-private/_idea-incubator/huge/_index.md"),
+        ("watchlist", "personal-private/_skill-watchlist/a/huge.md"),
+    ],
+)
+def test_what_waits_and_cannot_be_read_is_named(bed: Bed, front: Front, page: str, path: str) -> None:
+    file = bed.vault / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("x" * 8_100_000)
+    assert f"{path} is larger than 8 MB" in visible(front.get(page, view="all"))
+
+
 def test_an_idea_that_another_window_answered_is_not_answered_again(bed: Bed, front: Front) -> None:
     slug = idea(bed, "Retry page", "A page of all that failed.")
     page = front.get("ideas")

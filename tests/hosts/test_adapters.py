@@ -96,7 +96,6 @@ def test_antigravity_gets_opening_and_answer_with_its_first_call(sandbox: Sandbo
     antigravity_typed(sandbox, "When do we ship?")
     told = called(sandbox, 0)
     assert "plain language" in told
-    assert RECALLED in told
     assert recall_requests[-1]["text"] == "When do we ship?"
     assert (marker_of(sandbox).host, marker_of(sandbox).cwd) == ("antigravity", str(sandbox.project))
 
@@ -145,7 +144,37 @@ def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away
     assert third == ""
 
 
-CAUGHT = """\
+@pytest.mark.parametrize(
+    ("steps", "reads", "rules"),
+    [(1, "entry", [1, 2, 0]), (12, "entry", [1, 0, 0]), (1, "nothing", [0, 2, 0]), (12, "nothing", [0, 2, 0])],
+)
+def test_antigravity_gets_the_whole_opening_with_a_later_call_where_the_time_was_short(
+    sandbox: Sandbox, recall_requests: list[Any], steps: int, reads: str, rules: list[int]
+) -> None:
+    """In a session that is first seen in a later turn, part of it is enough."""
+    antigravity_typed(sandbox, "When do we ship?")
+    sandbox.entry("personal/_always-load/short.md", "Keep answers short.")
+    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
+    first = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
+    short = SHORT + ("session_start.time = Late" if reads == "nothing" else "")
+    python = (sys.executable, "-c", CAUGHT.replace(HANGS, short), place)
+    told = [injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity", python=python))]
+    told += [called(sandbox, 1), called(sandbox, 2)]
+    assert [("plain language" in text) + ("answers short" in text) for text in told] == rules
+
+
+HANGS = "client._prompt = lambda *arguments: time.sleep(30)"
+SHORT = """\
+from memoryvault.hooks import session_start
+class Late:
+    monotonic, time = staticmethod(lambda: float("inf")), time.time
+read = session_start.read_entry_file
+def read_one(*arguments):
+    session_start.time = Late
+    return read(*arguments)
+session_start.read_entry_file = read_one
+"""
+CAUGHT = f"""\
 import sys, time
 sys.path.insert(0, sys.argv.pop(1))
 more = float(sys.argv[2]) if "patient" in sys.argv[1] else 1
@@ -153,9 +182,9 @@ del sys.argv[1 : 2 if more == 1 else 4]
 from memoryvault.hooks import client
 for name, value in vars(client).copy().items():  # as support/patient_stub.py
     if name.endswith("_SECONDS"):
-        longer = {key: each * more for key, each in value.items()} if isinstance(value, dict) else value * more
+        longer = {{key: each * more for key, each in value.items()}} if isinstance(value, dict) else value * more
         setattr(client, name, longer)
-client._prompt = lambda *arguments: time.sleep(30)
+{HANGS}
 client.main(sys.argv[1:])
 """
 

@@ -23,6 +23,7 @@ from memoryvault.services.ideas.archive import purge_trash, put_away, restore
 from memoryvault.services.ideas.incubator import refresh_list
 from memoryvault.services.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
 from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem
+from memoryvault.tasks.jobs.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.vault.pending import IDEAS_LIST
 
@@ -134,6 +135,12 @@ def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed:
     (bed.root / "Ideas.md").write_text(
         f"# Ideas\n\n## 2025-01-01: One\nx\nSee deep research: [[MemoryVault/{INCUBATOR}/one/_index.md]]\n"
     )
+    assert stale(bed) == ["one"]
+
+
+def test_the_dashboards_link_is_no_link_of_the_user(bed: Bed, one: Path) -> None:
+    refresh_dashboard(bed.store)
+    assert "one/_index" in (bed.vault / DASHBOARD).read_text("utf-8")
     assert stale(bed) == ["one"]
 
 

@@ -1,5 +1,7 @@
 """The dashboard note: generated from the files, deterministic, with the user's text around it kept."""
 
+import errno
+import os
 import re
 import socket
 import time
@@ -46,6 +48,25 @@ def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
     review = text.split("## Proposals (1)")[1].split("## ")[0]
     assert review.count("- [[personal-private/_review/") == 1
     assert "## In the inbox (1)" in text
+
+
+def test_what_cannot_be_read_waits_too(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    note(bed, "personal-private/_inbox/tide.md", "Tide", kind="fact", status="inbox")
+    note(bed, "personal-private/_inbox/locked.md", "Locked", kind="fact", status="inbox")
+    opened = os.open
+
+    def refused(path: str, *more: int) -> int:
+        if str(path).endswith("locked.md"):  # Permissions do not stop root.
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, *more)
+
+    monkeypatch.setattr(os, "open", refused)
+    refresh_dashboard(bed.store)
+    text = (bed.vault / DASHBOARD).read_text("utf-8")
+    assert "## In the inbox (2)" in text
+    assert (
+        "[[personal-private/_inbox/locked|personal-private/_inbox/locked.md cannot be read: Permission denied]]" in text
+    )
 
 
 def test_entries_are_those_that_every_other_place_counts(bed: Bed) -> None:
