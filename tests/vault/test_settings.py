@@ -194,6 +194,7 @@ def test_a_child_gets_an_allow_listed_environment(tmp_path: Path) -> None:
         "MEMORY_CONFIG": str(tmp_path / "config.toml"),
         "MEMORY_REVIEW_MODE": "silent",
         "HF_HUB_OFFLINE": "1",
+        "ORT_DISABLE_TELEMETRY": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "TOKENIZERS_PARALLELISM": "false",

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
+from safetensors.numpy import load_file
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from memoryvault.index.embedder import locate_model
 from memoryvault.index.message_reader import windows
-from memoryvault.index.packaged import PackagedModel
+from memoryvault.index.packaged import PackagedModel, layers_in
 from memoryvault.index.reading_model import BEFORE_CHARS, LOWER_LAYERS, MESSAGE_TOKENS, Window, window_of
 
 from .data import (
@@ -130,11 +131,12 @@ def forward(model: ReadingModel, batch: Sequence[Example]) -> tuple[dict[str, Te
     return {name: value.float() for name, value in out.items()}, at.own.float()
 
 
-def from_package(model: ReadingModel, packaged: PackagedModel) -> None:
+def from_package(model: ReadingModel, folder: Path) -> None:
     """Begin with the weights of the package."""
+    weights = layers_in(load_file(folder / "model.safetensors"))
     for number, layer in enumerate(model.layers, LOWER_LAYERS):
         for name, parameter in layer.named_parameters():
-            parameter.data.copy_(torch.from_numpy(packaged.weights[f"layers.{number}.{name}"]))
+            parameter.data.copy_(torch.from_numpy(weights[f"layers.{number}.{name}"]))
 
 
 def _row(m: Message, items: Sequence) -> dict:
@@ -310,7 +312,8 @@ def main() -> None:
     for path in options.extra:
         train += messages(path, {}, options.extra_weight)
     train += ideas_and_fixes(weight=options.extra_weight)
-    packaged = PackagedModel(locate_model("all-MiniLM-L6-v2", Path()).folder)
+    folder = locate_model("all-MiniLM-L6-v2", Path()).folder
+    packaged = PackagedModel(folder)
     own = packaged.tokenizer
     own.no_truncation()
     train_windows = examples(train, own)
@@ -319,7 +322,7 @@ def main() -> None:
     judged = {name: (found, examples(found, own)) for name, found in sets.items()}
     torch.manual_seed(options.head_seed)
     model = ReadingModel(0.1)
-    from_package(model, packaged)
+    from_package(model, folder)
     for some in (train_windows, *(its for _, its in judged.values())):
         add_lower(some, packaged)
     torch.manual_seed(options.seed)

@@ -1,4 +1,4 @@
-"""The model that reads messages in torch, as it is trained; the product computes the same in numpy
+"""The model that reads messages in torch, as it is trained; the product computes the same in onnxruntime
 (index/reading_model.py)."""
 
 from __future__ import annotations
