@@ -16,7 +16,7 @@ from memoryvault.pipelines.adaptation import (
 from memoryvault.pipelines.discovery import DEFAULT_SOURCES, SOURCES_BODY, Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.url_identity import canonical_url, repository_of
-from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, archive_path, note_path, parse_decision, parts_of
+from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, parse_decision, parts_of
 from memoryvault.runtime.errors import PathRefused
 
 TODAY = date(2026, 1, 10)
@@ -259,13 +259,6 @@ def test_text_without_spaces_between_words_is_compared_too() -> None:
 )
 def test_a_decision_is_a_word_or_a_word_and_a_day(text: str, decision: object) -> None:
     assert parse_decision(text, TODAY) == decision
-
-
-def test_a_path_is_made_of_two_names() -> None:
-    path = note_path("source-a", "entry-one")
-    assert path == "personal-private/_skill-watchlist/source-a/entry-one.md"
-    assert parts_of(path) == ("source-a", "entry-one")
-    assert archive_path(path) == "personal-private/_skill-watchlist/_archive/source-a/entry-one.md"
 
 
 @pytest.mark.parametrize("below", ["../preferences/x.md", "../_skill-watchlist/a.md", "_archive/a/x.md", "a/b/x.md"])

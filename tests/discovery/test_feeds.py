@@ -127,19 +127,8 @@ def billion_laughs() -> bytes:
     return f"{declared}<rss><channel><title>&l9;</title></channel></rss>".encode()
 
 
-def quadratic() -> bytes:
-    return (
-        b'<!DOCTYPE r [<!ENTITY a "'
-        + b"a" * 100_000
-        + b'">]><rss><channel><title>'
-        + b"&a;" * 30_000
-        + b"</title></channel></rss>"
-    )
-
-
-def external(url: str) -> bytes:
-    item = "<item><title>&x;</title><link>https://b.org/1</link></item>"
-    return f'<!DOCTYPE r [<!ENTITY x SYSTEM "{url}">]><rss><channel>{item}</channel></rss>'.encode()
+QUADRATIC = b'<!DOCTYPE r [<!ENTITY a "' + b"a" * 100_000 + b'">]><rss><title>' + b"&a;" * 30_000 + b"</title></rss>"
+EXTERNAL = b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss><channel><title>&x;</title></channel></rss>'
 
 
 @pytest.mark.parametrize(
@@ -147,8 +136,8 @@ def external(url: str) -> bytes:
     [
         billion_laughs(),
         billion_laughs().decode().encode("utf-16"),
-        quadratic(),
-        external("file:///etc/passwd"),
+        QUADRATIC,
+        EXTERNAL,
         b'<!DOCTYPE r [<!ENTITY % p SYSTEM "http://x.org/p.dtd"> %p;]><rss/>',
     ],
     ids=["billion laughs", "billion laughs in UTF-16", "quadratic blow-up", "a file", "parameter entity"],
@@ -253,29 +242,33 @@ def renewed(number: int, fetch: int, title: str, description: str) -> SourceItem
     return SourceItem(f"https://b.org/{fetch}/{number}", title, description, identity=f"urn:{fetch}:{number}")
 
 
-def test_an_entry_that_says_the_same_under_another_id_and_address_is_known() -> None:
-    known = novelty([renewed(1, 1, "Fast hooks", "How to start in milliseconds.")], (), "s").known
-    later = [renewed(1, 2, "Fast hooks", "How to start in milliseconds."), renewed(2, 2, "Slow hooks", "How not to.")]
-    assert [pattern.title for pattern in novelty(later, known, "s").new] == ["Slow hooks"]
-
-
-def test_a_title_twice_on_one_day_is_two_entries_while_both_are_listed() -> None:
-    first, second = (SourceItem(f"https://b.org/{n}", "Notes", identity=f"urn:{n}", day="2026-08-01") for n in (1, 2))
-    known = novelty([first], (), "s").known
-    assert len(novelty([second, first], known, "s").new) == 1
-
-
-def test_entries_that_share_only_a_title_are_different() -> None:
+def notes(number: int, month: str) -> SourceItem:
     """Many feeds call each entry "Release notes"."""
-    july = [renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")]
-    known = novelty(july, (), "s").known
-    assert len(novelty([renewed(3, 2, "Notes", "Of August."), *july], known, "s").new) == 1
-    assert len(novelty([renewed(3, 2, "Notes", "Of August."), july[1]], known, "s").new) == 1
-    known = novelty([renewed(1, 1, "Notes", "Of July.")], (), "s").known
-    assert len(novelty([renewed(2, 2, "Notes", "Of August.")], known, "s").new) == 1
-    june = [renewed(1, 1, "Notes", "Of June."), renewed(2, 1, "Notes", "Of July.")]
-    later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Notes", "Of September.")]
-    assert len(novelty(later, novelty(june, (), "s").known, "s").new) == 2
+    return renewed(number, number, "Notes", f"Of {month}." if month else "")
+
+
+ON_A_DAY = [SourceItem(f"https://b.org/{n}", "Notes", identity=f"urn:{n}", day="2026-08-01") for n in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "new"),
+    [
+        ([notes(1, "July")], [notes(2, "July"), renewed(3, 2, "Links", "Of July.")], ["Links"]),
+        ([notes(1, "July")], [notes(1, "July"), notes(2, "July")], ["Notes"]),
+        (ON_A_DAY[:1], ON_A_DAY, ["Notes"]),
+        ([notes(1, "July")], [notes(2, "August")], ["Notes"]),
+        ([notes(1, "July"), notes(2, "")], [notes(3, "August"), notes(1, "July"), notes(2, "")], ["Notes"]),
+        ([notes(1, "July"), renewed(2, 1, "Links", "")], [notes(3, "August"), renewed(2, 1, "Links", "")], ["Notes"]),
+        ([notes(1, "June"), notes(2, "July")], [notes(3, "August"), notes(4, "September")], ["Notes", "Notes"]),
+    ],
+    ids=["the same text", "the text of one still listed", "twice on a day", "another text", "one more", "in place",
+         "two in place"],
+)  # fmt: skip
+def test_an_entry_under_another_id_and_address_is_known_by_title_and_text_unless_both_are_listed(
+    before: list[SourceItem], after: list[SourceItem], new: list[str]
+) -> None:
+    known = novelty(before, (), "s").known
+    assert [pattern.title for pattern in novelty(after, known, "s").new] == new
 
 
 @pytest.mark.parametrize("dated", [True, False])

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines import discovery
 from memoryvault.services import cursors
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
@@ -128,12 +127,6 @@ def test_a_mark_of_the_page_that_cannot_be_sent_back_is_not_kept(bed: Bed, site:
     assert not {"if-none-match", "if-modified-since"} & set(headers)
 
 
-def test_half_a_character_in_one_source_does_not_end_the_scan_of_all(bed: Bed, site: Site) -> None:
-    feed = '{"items": [{"id": "1", "url": "https://x.org/\\ud800", "title": "one"}]}'
-    bed.sources(f"feed: {site.put('/feed.json', feed)}", f"list: {site.put('/l.md', a_list('a'))}")
-    assert [source.state for source in bed.scan().sources] == ["fetched", "fetched"]
-
-
 def test_items_of_a_list_are_stored_in_one_transaction(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction waits for the disk: two thousand entries took half a minute."""
     bed.sources(f"list: {site.put('/l.md', a_list(*(f's-{n}' for n in range(100))))}")
@@ -236,29 +229,6 @@ def test_feeds_topics_and_folders_are_sources_too(bed: Bed, site: Site) -> None:
     (skills / "bomb" / "SKILL.md").write_text("---\na: &a [x]\nname: bomb\nb: [*a, *a]\n---", "utf-8")
     assert titles(bed.scan()) == ["two", "new", "bomb", "broken", "my-tool"]
     assert "topic%3Aclaude-code" in next(path for path in site.paths() if path.startswith("/search"))
-
-
-def test_a_feed_s_entry_stays_known_when_its_address_changes(bed: Bed, site: Site) -> None:
-    item = "<item><title>T</title><guid>g</guid><link>https://b.org/{}</link></item>"
-    feed = f"<rss version='2.0'><channel>{item}</channel></rss>"
-    bed.sources(f"feed: {site.put('/f.xml', feed.format('draft'))}")
-    bed.scan()
-    site.put("/f.xml", feed.format("final"))
-    assert titles(bed.scan()) == []
-
-
-@pytest.mark.parametrize("everything", [False, True])
-def test_cursor_of_a_source_that_always_changes_is_limited(
-    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, everything: bool
-) -> None:
-    monkeypatch.setattr(discovery, "MOST_KNOWN", 10)
-    for number in range(6):
-        bed.sources(f"list: {site.put('/l.md', a_list(*(f'n{number}-{item}' for item in range(8))))}")
-        bed.scan(everything=everything)
-    (cursor,) = (
-        kept for kept in cursors.Cursors(bed.settings.state.state_db, "discovery").all().values() if "known" in kept
-    )
-    assert len(cursor["known"]) == 10 + 8
 
 
 def test_a_folder_on_github_holds_what_lies_below_it_not_beside_it() -> None:
