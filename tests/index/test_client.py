@@ -100,7 +100,6 @@ def test_a_service_says_the_version_that_it_runs_when_another_is_installed_meanw
         service.end()
 
 
-@pytest.mark.slow
 def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user: Settings) -> None:
     texts = ["we ship on Tuesdays", "the kettle is upstairs"]
     with SemanticSimilarity(user) as meaning:
@@ -140,17 +139,6 @@ def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:
         RecallClient(bed.state.recall_socket) as client,
     ):
         client.ping()
-
-
-def test_a_client_finds_its_service_again_after_a_restart(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:
-    first = listening()
-    with first.client() as client:
-        assert client.ping()["pid"] == first.pid
-        first.end()
-        with pytest.raises(ServiceUnavailable):
-            client.ping()
-        second = listening()
-        assert client.ping()["pid"] == second.pid
 
 
 def test_a_connection_dropped_for_silence_is_opened_again(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:

@@ -142,13 +142,6 @@ def test_a_question_of_a_name_or_two_is_answered_by_all_that_bear_it() -> None:
     assert order(ranked)[:5] == [1, 2, 3, 4, 5]
 
 
-def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> None:
-    dense = [DenseHit(1, 1, 0.3), DenseHit(2, 2, 0.6)]
-    evidence = {1: WordEvidence(0.2, 0.0, 0.5), 2: WordEvidence(0.0, 0.4, 0.0)}
-
-    assert order(fuse(QUERY, dense, [], facts(a=None, b=None), evidence)) == [2, 1]
-
-
 def _by_words_or_by_vector(background: float, query: QueryAnalysis = QUERY) -> list[ScoredEntry]:
     """1 has more of the words, 2 is the nearest; forty others are as near as `background`."""
     dense = [DenseHit(1, 1, 0.4), DenseHit(2, 2, 0.6), *(DenseHit(n, n, background) for n in range(3, 43))]

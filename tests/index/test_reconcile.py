@@ -164,12 +164,6 @@ def test_a_vault_that_is_gone_is_told_once_and_watched_again_when_it_is_back(bed
     assert len(watch.errors) == 1
 
 
-@pytest.fixture
-def watched(bed: Bed) -> Iterator[Bed]:
-    with watching(bed):
-        yield bed
-
-
 class watching:
     """A watcher that keeps the bed's index up to date, on a store of its own."""
 
@@ -205,19 +199,23 @@ def within_five_seconds(condition: Callable[[], bool]) -> bool:
 
 
 @pytest.mark.hurried
-def test_a_new_note_an_edit_a_move_and_a_deletion_are_live_within_5_s(watched: Bed) -> None:
+def test_a_new_note_an_edit_an_atomic_save_a_move_and_a_deletion_are_live_within_5_s(bed: Bed) -> None:
     def found(text: str) -> list[str]:
-        return slugs(watched.recall(text, dense=False, apply_threshold=False))
+        return slugs(bed.recall(text, dense=False, apply_threshold=False))
 
-    watched.index()
-    file = watched.write("new-folder/a.md", "Zebra crossing.")
-    assert within_five_seconds(lambda: found("zebra") == ["a"])
-    file.write_text("Giraffe crossing.\n")
-    assert within_five_seconds(lambda: found("giraffe") == ["a"] and "a" not in found("zebra"))
-    file.rename(watched.vault / "b.md")
-    assert within_five_seconds(lambda: found("giraffe") == ["b"] and "new-folder/a.md" not in watched.store.files())
-    (watched.vault / "b.md").unlink()
-    assert within_five_seconds(lambda: not watched.store.files())
+    bed.index()
+    with watching(bed):
+        file = bed.write("new-folder/a.md", "Zebra crossing.")
+        assert within_five_seconds(lambda: found("zebra") == ["a"])
+        file.write_text("Giraffe crossing.\n")
+        assert within_five_seconds(lambda: found("giraffe") == ["a"] and "a" not in found("zebra"))
+        (bed.vault / ".a.md.tmp").write_text("Quokka crossing.\n")
+        (bed.vault / ".a.md.tmp").replace(file)
+        assert within_five_seconds(lambda: found("quokka") == ["a"])
+        file.rename(bed.vault / "b.md")
+        assert within_five_seconds(lambda: found("quokka") == ["b"] and "new-folder/a.md" not in bed.store.files())
+        (bed.vault / "b.md").unlink()
+        assert within_five_seconds(lambda: not bed.store.files())
 
 
 @pytest.mark.hurried
@@ -228,16 +226,6 @@ def test_many_changes_at_once_are_one_walk(bed: Bed) -> None:
             bed.write(f"n{number}.md", f"Note {number}.")
         assert within_five_seconds(lambda: len(bed.store.files()) == 300)
     assert len(watch.seen) <= 4
-
-
-@pytest.mark.hurried
-def test_an_atomic_save_over_the_old_file_is_seen(bed: Bed) -> None:
-    bed.write("a.md", "Old.")
-    bed.index()
-    with watching(bed):
-        (bed.vault / ".a.md.tmp").write_text("Quokka.\n")
-        (bed.vault / ".a.md.tmp").replace(bed.vault / "a.md")
-        assert within_five_seconds(lambda: slugs(bed.recall("quokka", dense=False)) == ["a"])
 
 
 @pytest.mark.hurried

@@ -33,13 +33,12 @@ def row(bed: Bed, path: str, *columns: str) -> tuple[object, ...]:
     ("path", "head", "expected"),
     [
         (
-            "notes/my-note.md",
-            "kind: reference\nstatus: active\ncreated: 2026-07-01\ntags: [a, b]\ngroup: personal/reference\n"
-            "slug: my-note",
-            {"kind": "reference", "status": "active", "created": "2026-07-01", "group_name": "personal/reference"}
-            | {"slug": "my-note", "tags": '["a", "b"]', "project": None, "fingerprint": None},
+            "notes/other-name.md",
+            "kind: reference\ncreated: 2026-07-01\ntags: [a, b]\ngroup: personal/reference\nslug: my-note",
+            {"kind": "reference", "created": "2026-07-01", "group_name": "personal/reference", "slug": "my-note"}
+            | {"tags": '["a", "b"]'},
         ),
-        ("fallback-name.md", "kind: reference", {"slug": "fallback-name"}),
+        ("fallback-name.md", "status: active", {"slug": "fallback-name", "status": "active", "project": None}),
         ("n.md", "broken: [", {"kind": None, "status": None, "project": None, "fingerprint": None, "tags": "[]"}),
     ],
 )
