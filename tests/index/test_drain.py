@@ -26,18 +26,6 @@ def test_each_text_is_embedded_once_however_often_the_drain_runs(bed: Bed) -> No
     assert len(bed.embedder.calls) == 4
 
 
-def test_without_a_model_everything_stays_pending(bed: Bed) -> None:
-    write_texts(bed, 3)
-
-    def embed(texts: Sequence[str]) -> EmbeddedBatch:
-        raise ModelUnavailable("no model here")
-
-    report = drain(bed.store, embed, model="fake")
-    assert (report.processed, report.errors, report.remaining) == (0, 0, 3)
-    assert report.reason == "no model here"
-    assert bed.embed().processed == 3
-
-
 def test_a_model_that_fails_at_every_text_is_not_asked_for_all(bed: Bed) -> None:
     for number in range(BATCH_TEXTS + 20):
         bed.write(f"{number}.md", f"POISON {number}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -263,22 +262,14 @@ def test_a_folder_that_left_and_came_back_is_watched_without_a_warning(bed: Bed,
 
 @pytest.mark.hurried
 def test_an_error_in_the_callback_does_not_end_the_watching(bed: Bed) -> None:
-    calls: list[object] = []
-    errors: list[Exception] = []
-    again = threading.Event()
+    class FailingOnce(watching):
+        def changed(self, paths: frozenset[str] | None) -> None:
+            super().changed(paths)
+            if len(self.seen) == 1:
+                raise RuntimeError("once")
 
-    def fail_once(paths: frozenset[str] | None) -> None:
-        calls.append(paths)
-        if len(calls) == 1:
-            raise RuntimeError("once")
-        again.set()
-
-    watcher = VaultWatcher(bed.vault, fail_once, quiet_seconds=0.05, on_error=errors.append)
-    watcher.start()
-    try:
+    with FailingOnce(bed, quiet_seconds=0.05) as watch:
         bed.write("a.md", "One.")
-        assert within_five_seconds(lambda: bool(errors))
+        assert within_five_seconds(lambda: bool(watch.errors))
         bed.write("b.md", "Two.")
-        assert again.wait(5 * patience())
-    finally:
-        watcher.stop()
+        assert within_five_seconds(lambda: "b.md" in bed.store.files())
