@@ -94,16 +94,13 @@ def test_a_sentence_in_brackets_is_told_without_them() -> None:
     assert found.statement.startswith("we squash when we merge (b)")
 
 
-def test_the_question_that_is_answered_is_a_whole_sentence() -> None:
-    asked = Turn(
-        Role.ASSISTANT, Origin.ASSISTANT, "Done. Should I update CLAUDE.md and commit?\n\nSee x.md?a=1.", "r0", "s1"
-    )
-    turns = [asked, PROMPT._replace(text="we never commit")]
+def test_the_question_that_is_answered_is_told_as_a_whole_sentence_apart_from_the_statement() -> None:
+    turns = [says("Done. Should I update CLAUDE.md?\n\nSee x.md?a=1."), PROMPT._replace(text="we never commit")]
     (found,) = mine(turns, reader=Said("commit"))
-    assert found.occasion == "in answer to: “Should I update CLAUDE.md and commit?”"
-    turns = [asked._replace(text="Which port?"), PROMPT._replace(text="the one that is free, 5544")]
+    assert found.occasion == "in answer to: “Should I update CLAUDE.md?”"
+    turns = [says("Which port?"), PROMPT._replace(text="the one that is free, 5544")]
     (found,) = mine(turns, reader=Said("5544"))
-    assert found.occasion == "in answer to: “Which port?”"
+    assert (found.statement, found.occasion) == ("the one that is free, 5544", "in answer to: “Which port?”")
 
 
 def test_several_things_in_one_message_are_several_memories() -> None:
@@ -164,16 +161,6 @@ def test_what_is_said_outright_to_hold_is_no_idea(said: str) -> None:
 )
 def test_a_greeting_or_a_first_order_is_nothing_to_words_alone(said: str) -> None:
     assert mine([PROMPT._replace(text=said)]) == []
-
-
-def test_an_answer_tells_what_it_answers_apart_from_the_statement() -> None:
-    turns = [
-        Turn(Role.ASSISTANT, Origin.ASSISTANT, "Which port does staging use?", "a1", "s1"),
-        PROMPT._replace(text="8081 always"),
-    ]
-    (found,) = mine(turns, reader=Said("8081"))
-    assert found.statement == "8081 always"
-    assert found.occasion == "in answer to: “Which port does staging use?”"
 
 
 # ------------------------------------------------------------------------------------------------- fixes
@@ -290,20 +277,15 @@ STATED = (
 )  # fmt: skip
 
 
-class Doubtful:
-    name = "words"
+class Doubtful(Said):
+    """Thinks the same of every sentence."""
 
     def __init__(self, worth: float = 0.0, idea: float = 0.0) -> None:
-        self.worth = worth
-        self.idea = idea
-
-    def read(self, message: Message) -> MessageReading:
-        part = SentenceReading(self.worth, "preference", 0.0, "prompt")
-        return MessageReading(self.worth, self.idea, 0.0, [part for _ in message.sentences])
+        super().__init__("", worth=worth, idea=idea)
 
 
 def prompt(text: str) -> Turn:
-    return Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
+    return PROMPT._replace(text=text)
 
 
 @pytest.mark.parametrize("text", STATED)

@@ -16,7 +16,6 @@ from memoryvault.pipelines.research import (
     safe_link,
     summary_of,
     typed_links,
-    web_text,
     with_receipt,
     within_tokens,
     without_receipt,
@@ -191,14 +190,6 @@ def test_related_notes_are_wikilinks_with_excerpts() -> None:
     assert "[[Garden/Tomatoes|A / title]]" in text
     assert "> night\n> water" in text
     assert related_text("Found.", [], "nothing") == "nothing"
-
-
-def test_text_from_the_web_says_what_it_is() -> None:
-    text = web_text(
-        "wikipedia", "https://example.org", "robot", [ResearchSource("T", "https://example.org/t", "x")], "", ""
-    )
-    assert "Untrusted text from the web" in text.splitlines()[0]
-    assert "`robot`" in text
 
 
 def test_a_receipt_takes_the_place_of_the_earlier_one() -> None:
