@@ -19,6 +19,7 @@ SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
 RULE = "always ship on tuesday mornings"
 SIDEWAYS = "Which day is good for putting the new version into production?"
 COMMON = {"cwd": "/home/dev/shop"}
+FIELDS = ["category", "destination", "excerpt", "reason", "records", "role", "statement", "tier"]
 
 
 def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None = None) -> Path:
@@ -92,7 +93,6 @@ def test_the_shipped_session_is_mined_by_tier(sandbox: Sandbox) -> None:
     assert not any("payment client first" in title for title in found), "the agent's plan is no memory"
 
 
-@pytest.mark.slow
 def test_deleting_the_queue_loses_nothing(sandbox: ForkedSandbox) -> None:
     transcript = record_session(sandbox)
     for leftover in sandbox.state.glob("queue.db*"):
@@ -109,16 +109,7 @@ def test_reflect_json_names_evidence_and_destination(sandbox: Sandbox) -> None:
     found = sandbox.json("reflect", "--session", str(transcript), "--dry-run")
     assert vault_files(sandbox) == {}, "a dry run writes nothing"
     for candidate in found:
-        assert set(candidate) == {
-            "category",
-            "tier",
-            "statement",
-            "reason",
-            "role",
-            "records",
-            "excerpt",
-            "destination",
-        }
+        assert sorted(candidate) == FIELDS
     uuids = {json.loads(line).get("uuid") for line in SHIPPED.read_text("utf-8").splitlines()}
     assert all(record in uuids for candidate in found for record in candidate["records"])
     categories = {candidate["category"] for candidate in found}

