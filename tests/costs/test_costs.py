@@ -13,11 +13,16 @@ from memoryvault.sources.transcripts.usage import session_bytes, session_usage
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import START, Marker, create_marker, mark_reflected, marker_path
 
-from ..review.support import Bed
+from ..review.support import Bed, make_bed
 
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 CACHE = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
 FORK = "5a54a9e2-4b34-4e0e-9d64-7f0a5f1f2c22"
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return make_bed(tmp_path, CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
 
 
 def parse_local_day(day: str) -> str:

@@ -449,16 +449,6 @@ def test_a_section_bears_the_day_of_the_user_on_which_the_idea_was_said(silent: 
     assert HEADINGS.findall(ideas_file(silent)) == [other, one]
 
 
-def test_sections_of_old_sessions_are_in_order_whichever_is_mined_first(silent: Bed) -> None:
-    (silent.root / "Ideas.md").write_text("# Ideas\n\nMy own words.\n")
-    write_down(silent, "Museum of kites")
-    silent.remember(LONG_AGO)
-    silent.remember(BEFORE)
-    days = HEADINGS.findall(ideas_file(silent))
-    assert days == ["2025-12-24", "2026-01-30", silent.store.today().isoformat()]
-    assert ideas_file(silent).startswith("# Ideas\n\nMy own words.\n\n## 2025-12-24: ")
-
-
 def test_question_shows_exactly_what_a_yes_writes(bed: Bed) -> None:
     bed.remember(replace(LONG_AGO, project="shop", scope="project"))
     (question,) = bed.reviewer.waiting()

@@ -306,11 +306,6 @@ def test_always_in_another_language_is_a_hint_if_the_reader_denies_it(
     assert candidate.claimed_rule is is_proposed
 
 
-def test_a_decision_is_no_idea() -> None:
-    (candidate,) = mine([prompt("locked: the export stays as it is until March")], reader=Doubtful(0.1, idea=0.9))
-    assert candidate.category != "idea"
-
-
 @pytest.mark.parametrize(
     "text",
     [

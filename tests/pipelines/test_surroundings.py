@@ -42,10 +42,6 @@ def test_few_rules_that_the_person_typed_are_taken_for_anothers() -> None:
     assert 1 - share_of_own("typed") <= MOST_DEMOTED
 
 
-def test_a_rule_alone_is_the_persons_own() -> None:
-    assert is_own(RULE, 0, len(RULE), NAME)
-
-
 class Says:
     """Is sure of all that it reads; `apart` is what its model makes of whose words each sentence is."""
 

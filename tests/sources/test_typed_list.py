@@ -101,13 +101,13 @@ def test_a_fork_holds_what_was_entered_in_another_session(tmp_path: Path) -> Non
     assert [turn.confirmed for turn in open_transcript(write(path, first, human(2, RULE)))] == [True, True]
 
 
-@pytest.mark.parametrize("session", ["", "22222222-2222-4333-8444-555555555555"])
-def test_a_list_that_does_not_know_the_session_says_nothing(tmp_path: Path, session: str) -> None:
-    assert confirms(said(tmp_path, human(2, RULE), listed=["fix the login page"], session=session))
-
-
-def test_an_editor_keeps_no_list(tmp_path: Path) -> None:
-    assert confirms(said(tmp_path, human(2, RULE, entrypoint="claude-vscode"), listed=["fix the login page"]))
+@pytest.mark.parametrize(
+    ("session", "fields"),
+    [("", {}), ("22222222-2222-4333-8444-555555555555", {}), (SESSION, {"entrypoint": "claude-vscode"})],
+    ids=["of no session", "of another session", "an editor, which keeps none"],
+)
+def test_a_list_that_cannot_know_the_session_says_nothing(tmp_path: Path, session: str, fields: dict[str, Any]) -> None:
+    assert confirms(said(tmp_path, human(2, RULE, **fields), listed=["fix the login page"], session=session))
 
 
 def test_a_list_that_is_none_says_nothing(tmp_path: Path) -> None:

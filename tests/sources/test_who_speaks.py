@@ -265,11 +265,6 @@ def test_what_the_host_adds_with_the_id_of_the_next_line_hides_nothing(tmp_path:
     assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", before, human(1, RULE)))] == [RULE]
 
 
-def test_half_a_surrogate_pair_does_not_end_the_sentence(tmp_path: Path) -> None:
-    line = json.dumps(human(1, "HERE")).replace("HERE", "always keep \\ud83d the log")
-    assert [turn.text for turn in turns(write(tmp_path / "s.jsonl", line))] == ["always keep \ufffd the log"]
-
-
 @pytest.mark.parametrize(("source", "confirmed"), [("cli", True), ("vscode", True), (None, False), ("other", False)])
 def test_codex_names_in_the_header_where_a_person_types(tmp_path: Path, source: str | None, confirmed: bool) -> None:
     meta: dict[str, Any] = {"type": "session_meta", "payload": {"id": "c-1", "cwd": "/w", "source": source}}
