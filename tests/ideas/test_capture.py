@@ -315,21 +315,20 @@ def test_the_note_of_a_mined_idea_takes_the_title_that_is_typed_for_it(bed: Bed)
     assert write_down(bed, "Charges by day", IDEA.statement).is_new
 
 
-def test_an_idea_that_the_user_writes_down_is_not_asked_for_any_more(bed: Bed) -> None:
-    bed.remember(IDEA)
-    assert len(bed.reviewer.waiting()) == 1
-    assert not write_down(bed, "Retry page", IDEA.statement).is_new
-    assert bed.reviewer.waiting() == []
-    assert ideas_file(bed).count("\n## ") == 1
-
-
-def test_an_idea_that_was_declined_and_is_written_down_is_declined_no_more(bed: Bed) -> None:
+@pytest.mark.parametrize("is_declined", [False, True])
+def test_an_idea_that_the_user_writes_down_is_neither_asked_for_nor_declined_any_more(
+    bed: Bed, is_declined: bool
+) -> None:
     bed.remember(IDEA)
     (question,) = bed.reviewer.waiting()
-    bed.reviewer.decide(question.path, Reject(), run="t")
-    assert write_down(bed, "Retry page", IDEA.statement).appended
+    if is_declined:
+        bed.reviewer.decide(question.path, Reject(), run="t")
+    written = write_down(bed, "Retry page", IDEA.statement)
+    assert (written.is_new, written.appended) == (False, True)
     (idea,) = ideas(bed.store)
     assert "surface" not in idea.extra
+    assert bed.reviewer.waiting() == []
+    assert ideas_file(bed).count("\n## ") == 1
 
 
 @pytest.mark.parametrize("fault", ["no folder", "read-only", "a folder", "in a file"])

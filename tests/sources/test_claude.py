@@ -11,6 +11,7 @@ from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.tests.sources.records import (
     assistant,
     call,
+    command,
     human,
     queue,
     queued_attachment,
@@ -101,11 +102,7 @@ def test_a_shell_command_of_the_user_is_bash(tmp_path: Path) -> None:
 
 
 def test_arguments_of_a_slash_command_are_the_users(tmp_path: Path) -> None:
-    content = (
-        "<command-message>deploy</command-message><command-name>/deploy</command-name>"
-        "<command-args>to staging only</command-args>"
-    )
-    (turn,) = turns(write(tmp_path / "s.jsonl", human(1, content)))
+    (turn,) = turns(write(tmp_path / "s.jsonl", human(1, command("deploy", "to staging only"))))
     assert (turn.origin, turn.text, turn.about) == (Origin.COMMAND_ARGS, "to staging only", "/deploy")
 
 
