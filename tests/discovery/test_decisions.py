@@ -211,34 +211,35 @@ SOURCE = """Always run the formatter before each commit, then open a pull reques
 """
 
 
+SHORT = "Writes commit messages well"
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (SOURCE, SOURCE),
+        ("We should run the formatter before each commit, then open one.", SOURCE),
+        ("ALWAYS *run* the _formatter_ before\neach **commit**", SOURCE),
+        ('Adopt:\n```\nsubprocess.run(["ruff", "format", "."], check=True)\n```', SOURCE),
+        ("It says: writes commit messages well.", SHORT),
+        ("采用：提交之前总是先运行格式化工具", "提交之前总是先运行格式化工具，然后等待审查"),
+    ],
+)
+def test_a_copy_is_recognised_in_another_format(text: str, source: str) -> None:
+    assert find_copy(text, [source])
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        SOURCE,
-        "We should run the formatter before each commit, then open one.",
-        "ALWAYS *run* the _formatter_ before\neach **commit**",
-        "Adopt:\n```\nsubprocess.run(['ruff', 'format', '.'], check=True)\n```".replace("'", '"'),
+        "Formatting comes before review.",
+        "See https://x.org/Always/run/the/formatter/before/each/commit/then",
+        "",
+        "It is about: commit messages, writing.",
     ],
 )
-def test_a_copy_is_recognised_in_another_format(text: str) -> None:
-    assert find_copy(text, [SOURCE])
-
-
-def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
-    assert find_copy("It says: writes commit messages well.", ["Writes commit messages well"])
-    assert not find_copy("It is about: commit messages, writing.", ["Writes commit messages well"])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Formatting comes before review here.", "See https://x.org/Always/run/the/formatter/before/each/commit/then", ""],
-)
 def test_paraphrase_is_no_copy(text: str) -> None:
-    assert not find_copy(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"])
-
-
-def test_text_without_spaces_between_words_is_compared_too() -> None:
-    assert find_copy("采用：提交之前总是先运行格式化工具", ["提交之前总是先运行格式化工具，然后等待审查"])
+    assert not find_copy(text, [SOURCE, SHORT, "See https://x.org/Always/run/the/formatter/before/each/commit/then"])
 
 
 # --- decisions and paths ---

@@ -100,13 +100,17 @@ def test_a_source_in_another_spelling_is_the_same_source(bed: Bed, site: Site) -
 # --- what is new ---
 
 
-def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed, site: Site) -> None:
+def test_the_first_scan_is_the_baseline_that_is_proposed_if_asked_and_later_ones_find_what_is_new(
+    bed: Bed, site: Site
+) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'))}")
     first = bed.scan()
     assert (titles(first), first.sources[0].baseline) == ([], 2)
     site.put("/l.md", a_list("c", "b", "a"))
     assert titles(bed.scan()) == ["c"]
     assert titles(bed.scan()) == []
+    assert titles(bed.scan(everything=True)) == ["b", "a"]
+    assert titles(bed.scan(everything=True)) == []
 
 
 @pytest.mark.parametrize("name", ["etag", "last-modified"])
@@ -187,13 +191,6 @@ def test_not_changed_is_no_answer_to_who_has_nothing_yet(bed: Bed, site: Site, e
     assert (source.state, "304" in source.detail) == ("error", True)
 
 
-def test_all_proposes_what_the_baseline_held_and_only_once(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'), etag='e1')}")
-    bed.scan()
-    assert titles(bed.scan(everything=True)) == ["a", "b"]
-    assert titles(bed.scan(everything=True)) == []
-
-
 def test_a_page_that_did_not_change_is_not_sent_again(bed: Bed, site: Site) -> None:
     url = site.put("/l.md", a_list("a"), etag='"one"', last_modified="Mon, 05 Jan 2026 10:00:00 GMT")
     bed.sources(f"list: {url}")
@@ -251,16 +248,6 @@ def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> No
     assert "404" in report.sources[0].detail
 
 
-@pytest.mark.parametrize("page", ["no feed", None])
-def test_the_token_in_the_address_of_a_feed_is_in_no_message(bed: Bed, site: Site, page: str | None) -> None:
-    if page is not None:
-        site.put("/feed.xml", page)
-    bed.sources(f"feed: {site.url}/feed.xml?token=c0ffee")
-    (source,) = bed.scan().sources
-    assert "/feed.xml" in source.detail
-    assert "c0ffee" not in source.detail
-
-
 NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>{n}</guid></item></channel></rss>"
 
 
@@ -275,15 +262,18 @@ def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site:
     assert (new.title, new.url) == ("one-2", site.url + "/page")
 
 
-@pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])
-def test_token_is_in_no_message_when_the_child_fails(bed: Bed, site: Site, problem: str) -> None:
+@pytest.mark.parametrize("problem", ["missing", "no feed", "hangs", "bursts", "says nothing"])
+def test_the_token_in_the_address_of_a_feed_is_in_no_message(bed: Bed, site: Site, problem: str) -> None:
     def run(*_: object, **__: object) -> ChildResult:
         if problem == "hangs":
             raise Retry("the child took too long")
         return ChildResult("exited", 1 if problem == "bursts" else 0, b"", "", 0.1)
 
+    if problem == "no feed":
+        site.put("/feed.xml", "no feed")
     bed.sources(f"feed: {site.url}/feed.xml?token=c0ffee")
-    (source,) = bed.scan(fetch=fetch_in_child(bed.settings, run)).sources
+    fetched = fetch if problem in ("missing", "no feed") else fetch_in_child(bed.settings, run)
+    (source,) = bed.scan(fetch=fetched).sources
     assert source.state == "error"
     assert "/feed.xml" in source.detail
     assert "c0ffee" not in source.detail

@@ -125,14 +125,11 @@ def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
     assert "The words of commit-hook." in prompt_of("skills/commit-hook", own)
 
 
-def test_without_an_answer_pass_1_stands_alone(bed: Bed) -> None:
+def test_without_an_answer_pass_1_stands_alone_and_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
     assert "say in your own words what you would do alike" in body(bed, adapted(bed, Model(None)))
-
-
-def test_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
     (bed.root / "config.toml").write_text("[discovery]\ndaily_token_cap = 100\n", "utf-8")
     model = Model({"worth": "high", "adopt": ["An idea."]})
-    assert "say in your own words what you would do alike" in body(bed, adapted(bed, model))
+    assert "say in your own words what you would do alike" in body(bed, adapted(bed, model, "second-hook"))
     assert model.prompts == []
 
 

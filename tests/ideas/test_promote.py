@@ -235,38 +235,35 @@ def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_
     assert (folder / "_index.md").read_text() == "saved once more"
 
 
-def test_on_a_full_disk_nothing_is_changed(bed: Bed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, list_before = bed.files(), ideas_file(bed)
-
-    def full(*_: object, **__: object) -> Path:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(VaultStore, "_write_temporary", full)
-        with pytest.raises(VaultUnavailable, match="the disk is full; nothing was changed"):
-            do_promote(bed)
-    assert (bed.files(), ideas_file(bed)) == (before, list_before)
-    assert not bed.journal.is_interrupted
-    do_promote(bed)
-    assert not folder.exists()
-
-
-def test_what_a_full_disk_breaks_off_is_ended_later(bed: Bed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("room", "told"), [(0, "nothing was changed"), (1, "the next command or job completes")], ids=["none", "one file"]
+)
+def test_on_a_full_disk_nothing_is_changed_or_it_is_ended_later(
+    bed: Bed, folder: Path, monkeypatch: pytest.MonkeyPatch, room: int, told: str
+) -> None:
+    """The folder moves, which needs no room. What was written cannot be written back without room."""
+    before = (bed.files(), ideas_file(bed))
     writes, write = [], VaultStore._write_temporary
 
     def filling_up(store: VaultStore, *arguments: Any, **options: Any) -> Path:
         writes.append(1)
-        if len(writes) > 1:
+        if len(writes) > room:
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(store, *arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(VaultStore, "_write_temporary", filling_up)
-        with pytest.raises(VaultUnavailable, match="the disk is full; the next command or job completes"):
+        with pytest.raises(VaultUnavailable, match=f"the disk is full; {told}"):
             do_promote(bed)
-    assert bed.journal.recover()
+    if room == 0:
+        assert (bed.files(), ideas_file(bed)) == before
+        assert not bed.journal.is_interrupted
+        do_promote(bed)
+    else:
+        assert bed.journal.recover()
     assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
     assert ideas_file(bed).count("→ promoted") == 1
+    assert not folder.exists()
 
 
 def test_taken_back_with_a_list_that_was_typed_in_both_are_as_before_but_for_what_was_typed(bed: Bed) -> None:

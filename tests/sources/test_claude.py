@@ -146,18 +146,23 @@ def test_a_free_answer_is_typed_and_picked_options_are_not(tmp_path: Path, picke
 # --- queued prompts ---
 
 
-def test_a_queued_prompt_with_a_record_of_its_own_is_yielded_once(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", queue("enqueue", "also tests"), queue("dequeue"), user(3, "also tests"))
-    (turn,) = turns(path)
-    assert (turn.origin, turn.record, turn.offset) == (Origin.QUEUED, uuid(3), 0)
+ALSO = queue("enqueue", "also tests")
 
 
-@pytest.mark.parametrize("attachment_first", [True, False])
-def test_a_queued_prompt_with_an_attachment_is_yielded_once(tmp_path: Path, attachment_first: bool) -> None:
-    attachment, enqueue = queued_attachment(2, "also tests"), queue("enqueue", "also tests")
-    lines = [attachment, enqueue] if attachment_first else [enqueue, attachment]
-    (turn,) = turns(write(tmp_path / "s.jsonl", *lines, queue("remove")))
-    assert (turn.text, turn.record) == ("also tests", uuid(2))
+@pytest.mark.parametrize(
+    ("lines", "record"),
+    [
+        ([ALSO, queue("dequeue"), user(3, "also tests")], uuid(3)),
+        ([ALSO, queued_attachment(2, "also tests"), queue("remove")], uuid(2)),
+        ([queued_attachment(2, "also tests"), ALSO, queue("remove")], uuid(2)),
+    ],
+    ids=["a record of its own", "an attachment", "an attachment before it"],
+)
+def test_a_queued_prompt_with_another_record_is_yielded_once(
+    tmp_path: Path, lines: list[dict[str, Any]], record: str
+) -> None:
+    (turn,) = turns(write(tmp_path / "s.jsonl", *lines))
+    assert (turn.origin, turn.text, turn.record) == (Origin.QUEUED, "also tests", record)
 
 
 def test_a_queued_prompt_without_any_other_record_is_yielded_where_it_was_taken(tmp_path: Path) -> None:

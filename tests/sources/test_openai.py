@@ -52,11 +52,6 @@ def test_a_model_that_does_not_say_what_it_cost_has_no_token_count(model: Loopba
     assert ask(model).tokens is None
 
 
-def test_thoughts_and_a_fence_around_the_answer_are_passed_over(model: LoopbackModel) -> None:
-    model.faults = ["thinking"]
-    assert ask(model).value == {"candidates": []}
-
-
 OBJECT = '{"candidates": [{"quote": "a </think> or ``` in it"}]}'
 
 
