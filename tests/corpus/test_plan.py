@@ -1,6 +1,5 @@
 """The plan of a backfill, and the sessions that it leaves to other jobs."""
 
-import json
 import os
 import time
 from pathlib import Path
@@ -25,19 +24,6 @@ from .sessions import DAY, old_session
 @pytest.fixture
 def projects(bed: Bed) -> Path:
     return bed.settings.session_folders["claude"] / "-home-dev-shop"
-
-
-def test_every_host_is_looked_at_and_nothing_is_written(bed: Bed, projects: Path) -> None:
-    old_session(projects, 1)
-    codex, copilot = (bed.settings.session_folders[host] for host in ("codex", "copilot"))
-    codex.mkdir(parents=True)
-    meta = {"type": "session_meta", "payload": {"id": "cx", "cwd": "/x", "source": "cli"}}
-    (codex / "rollout-1.jsonl").write_text(json.dumps(meta) + "\n")
-    (copilot / "cp").mkdir(parents=True)
-    start = {"type": "session.start", "data": {"sessionId": "cp", "context": {}}, "id": "e"}
-    (copilot / "cp" / "events.jsonl").write_text(json.dumps(start) + "\n")
-    assert {each.host for each in plan_corpus(bed.settings).to_mine} == {"claude", "codex", "copilot"}
-    assert not Path(bed.settings.state.state_db).exists()
 
 
 @pytest.mark.parametrize("reflected", [False, True])

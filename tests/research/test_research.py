@@ -89,15 +89,6 @@ def test_incomplete_answer_of_the_vault_is_asked_again(bed: ResearchBed, monkeyp
     assert "Nothing was found in the vault, which answered by reading the files" in bed.note("related-memoryvault")
 
 
-def test_a_note_is_quoted_never_copied_whole(bed: ResearchBed) -> None:
-    sentence = "The greenhouse robot waters tomatoes. "
-    bed.own_note("Long.md", f"# Long\n\n{sentence * 200}\n\nThe last paragraph.\n")
-    bed.idea()
-    bed.run()
-    assert len(bed.note("related-obsidian")) < 900
-    assert "The last paragraph" not in bed.note("related-obsidian")
-
-
 def test_secrets_in_the_users_notes_do_not_come_along(bed: ResearchBed) -> None:
     token = "ghp_" + "b" * 36
     bed.own_note("Secret.md", f"# Greenhouse\n\nThe watering robot of the greenhouse logs in with {token}\n")
@@ -205,21 +196,12 @@ def test_links_of_an_idea_that_an_agent_wrote_are_not_followed(online: ResearchB
     assert "/page" not in web.paths()
 
 
-@pytest.mark.parametrize(
-    ("rules", "told"),
-    [
-        (Reply(b"User-agent: *\nDisallow: /\n", type="text/plain"), "robots.txt asks us not to"),
-        (Reply(status=503), "its robots.txt cannot be read (status 503)"),
-    ],
-    ids=["disallows", "fails"],
-)
-def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site, rules: Reply, told: str) -> None:
-    web.replies["/robots.txt"] = rules
+def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site) -> None:
+    web.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /\n", type="text/plain")
     online.idea(evidence(f"{web.url}/page"))
     online.run(access_to(web, "wikipedia"))
     assert "/page" not in web.paths()
-    assert told in online.note("_index")
-    assert ("asks us not to" in online.note("_index")) == ("asks" in told)
+    assert "robots.txt asks us not to" in online.note("_index")
 
 
 def test_a_key_in_the_address_that_a_link_redirects_to_is_in_no_note(online: ResearchBed, web: Site) -> None:
