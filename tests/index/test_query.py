@@ -81,6 +81,9 @@ def test_a_misspelt_word_also_asks_for_the_one_the_vault_has() -> None:
     query = refine(analyse("kuberntes limits"), Terms({"kubernet": 3, "limit": 5, "kubectl": 1}))
 
     assert query.terms[0].corrections == ("kubernet",)
+    assert refine(analyse("serevr logs"), Terms({"server": 3})).terms[0].corrections == ("server",), (
+        "a swap is one edit"
+    )
     assert query.fts_match == '"kuberntes" OR "kubernet" OR "limits"'
 
 

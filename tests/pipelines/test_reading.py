@@ -144,7 +144,9 @@ def test_an_idea_is_one_by_its_own_measure() -> None:
     assert found.category == "idea"
 
 
-@pytest.mark.parametrize("said", ["Decision: the CLI is one binary, locked", "From now on the CLI is one binary."])
+@pytest.mark.parametrize(
+    "said", ["Decision: the CLI is one binary", "locked: the CLI is one binary", "From now on the CLI is one binary."]
+)
 def test_what_is_said_outright_to_hold_is_no_idea(said: str) -> None:
     for worth in (0.0, 0.2, 0.6):
         (found,) = read(said, Said("binary", worth=worth, category="fact", idea=0.9))
