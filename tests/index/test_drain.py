@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from memoryvault.index.drain import BATCH_TEXTS, EmbeddedBatch, drain, embed_with
+from memoryvault.index.embedder import micro_batches
 from memoryvault.runtime.errors import IndexUnavailable, ModelUnavailable
 from memoryvault.tests.index.bed import Bed
 
@@ -78,3 +79,13 @@ def test_it_stops_between_two_batches_and_goes_on_later(bed: Bed) -> None:
     assert 0 < report.processed < 10
     assert report.remaining == 10 - report.processed
     assert bed.embed().remaining == 0
+
+
+def test_micro_batches_hold_every_text_once_and_texts_of_like_length() -> None:
+    texts = ["w " * (number % 200) for number in range(300)]
+    groups = micro_batches(texts, max_tokens=400)
+    assert sorted(index for group in groups for index in group) == list(range(300))
+    for group in groups:
+        longest = max(len(texts[index]) for index in group)
+        assert len(group) == 1 or len(group) * max(longest // 4, 4) <= 400
+    assert micro_batches([]) == []
