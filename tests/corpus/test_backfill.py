@@ -181,6 +181,14 @@ def test_a_transcript_outside_the_hosts_folders_is_mined_only_from_a_root_the_us
     assert "refused" in dead["error"]
 
 
+def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox: Sandbox) -> None:
+    path = old_session(sandbox.projects / "-home-dev-shop", 1, RULE)
+    path.write_text('{"type":"something-new"}\n' * 30 + path.read_text("utf-8"), "utf-8")
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+    assert any("linter" in text for text in vault(sandbox).values())
+
+
 def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
     corpus(sandbox)
     with sandbox.process("service", "worker"):
