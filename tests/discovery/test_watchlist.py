@@ -220,27 +220,23 @@ def test_dismissing_archives_and_is_remembered_without_the_state(three: Bed) -> 
     assert not (three.vault / FOLDER / "source-a" / "entry-two.md").exists()
 
 
-def test_dismissed_pattern_is_never_proposed_again(bed: Bed) -> None:
-    pattern = found(bed)
-    (adapted,) = bed.adapt()
-    assert adapted.path is not None
-    bed.watchlist.decide(adapted.path, Dismiss(), run="r")
-    bed.delete_state()
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
-    assert bed.adapt() == []
-    (only,) = bed.notes()
-    assert only.status == "dismissed"
-
-
-def test_dismissed_pattern_with_a_secret_in_its_address_is_not_proposed_again(bed: Bed) -> None:
-    pattern = found(bed, url="https://a.example/commit-hook?api_key=abcd1234efgh5678")
+@pytest.mark.parametrize(
+    "url", ["", "https://a.example/commit-hook?api_key=abcd1234efgh5678"], ids=["", "with a secret"]
+)
+@pytest.mark.parametrize("status", ["pending", "dismissed"])
+def test_a_pattern_with_a_note_is_never_proposed_again_though_the_state_is_gone(
+    bed: Bed, url: str, status: str
+) -> None:
+    pattern = found(bed, url=url)
     (adapted,) = bed.adapt()
     assert adapted.path is not None
     assert "abcd1234efgh5678" not in "".join(bed.files().values())
+    if status == "dismissed":
+        bed.watchlist.decide(adapted.path, Dismiss(), run="r")
     bed.delete_state()
     FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
     assert bed.adapt() == []
-    assert len(bed.notes()) == 1
+    assert [note.status for note in bed.notes()] == [status]
 
 
 @pytest.mark.slow

@@ -257,23 +257,20 @@ def test_taking_the_answer_back_takes_the_section_out_and_asks_again(bed: Bed) -
     assert [entry.path for entry in bed.reviewer.waiting()] == [question.path]
 
 
-def test_undo_takes_note_and_section_back_and_leaves_what_the_user_wrote(silent: Bed) -> None:
+@pytest.mark.parametrize(
+    ("typed", "left"), [("\n## Written since\n", 0), ("My own thoughts on it.\n", 1)], ids=["below it", "in it"]
+)
+def test_undo_takes_note_and_section_back_but_none_that_the_user_has_added_to(
+    silent: Bed, typed: str, left: int
+) -> None:
     (silent.root / "Ideas.md").write_text("# Mine\n")
     silent.remember(IDEA)
+    before = ideas_file(silent)
     with (silent.root / "Ideas.md").open("a") as file:
-        file.write("\n## Written since\n")
-    silent.undo.carry_out(Selector(last=True))
-    assert list(ideas(silent.store)) == []
-    assert ideas_file(silent) == "# Mine\n\n## Written since\n"
-
-
-def test_undo_leaves_a_section_that_the_user_has_added_to(silent: Bed) -> None:
-    silent.remember(IDEA)
-    with (silent.root / "Ideas.md").open("a") as file:
-        file.write("My own thoughts on it.\n")
-    plan = silent.undo.carry_out(Selector(last=True))
-    assert plan.left == 1
-    assert "My own thoughts" in ideas_file(silent)
+        file.write(typed)
+    assert silent.undo.carry_out(Selector(last=True)).left == left
+    assert ideas_file(silent) == ("# Mine\n" if left == 0 else before) + typed
+    assert left or list(ideas(silent.store)) == []
 
 
 def test_an_idea_said_again_in_like_words_is_evidence_for_the_first(bed: Bed) -> None:

@@ -160,7 +160,7 @@ def test_a_record_of_no_known_shape_names_no_host(tmp_path: Path, odd: dict[str,
 def message(form: str, text: str, kind: str = "UserMessage") -> dict[str, Any]:
     if form == "event":
         return event("user_message" if kind == "UserMessage" else "agent_message", message=text)
-    part = {"type": "text" if kind == "UserMessage" else "Text", "text": text, "text_elements": []}
+    part: dict[str, Any] = {"type": "text" if kind == "UserMessage" else "Text", "text": text, "text_elements": []}
     return event("item_completed", turn_id="t", item={"type": kind, "id": "i", "content": [part]})
 
 
