@@ -201,9 +201,9 @@ def new_of(*weeks: str) -> list[list[str]]:
     return found
 
 
-def entry(title: str, link: str = "", guid: str = "") -> str:
-    parts = [f"<title>{title}</title>", f"<link>{link}</link>" if link else "", f"<guid>{guid}</guid>" if guid else ""]
-    return f"<item>{''.join(parts)}</item>"
+def entry(title: str, link: str = "", guid: str = "", description: str = "", pubDate: str = "") -> str:
+    parts = {"title": title, "link": link, "guid": guid, "description": description, "pubDate": pubDate}
+    return f"<item>{''.join(f'<{name}>{text}</{name}>' for name, text in parts.items() if text)}</item>"
 
 
 @pytest.mark.parametrize(
@@ -283,11 +283,10 @@ def test_a_feed_whose_titles_recur_brings_each_week_something_new(address: str, 
         body = ""
         for title in ("Tools of the week", "Prompts of the week", *(["Jobs of the week"] if week % 2 else [])):
             place = address.format(week=week, title=title.split()[0].lower())
-            link = f"<link>https://b.org/{place}</link>" if place else ""
-            text = f"<description>What we liked in week {week}.</description>" if told and week % 3 else ""
-            guid = f'<guid isPermaLink="false">{week} {title}</guid>'
-            day = f"<pubDate>{week - 30} Aug 2026 08:00:00 GMT</pubDate>" if dated else ""
-            body += f"<item>{guid}<title>{title}</title>{link}{text}{day}</item>"
+            link = f"https://b.org/{place}" if place else ""
+            text = f"What we liked in week {week}." if told and week % 3 else ""
+            day = f"{week - 30} Aug 2026 08:00:00 GMT" if dated else ""
+            body += entry(title, link, f"tag:{week} {title}", text, day)
         return feed_items(f'<rss version="2.0"><channel>{body}</channel></rss>'.encode(), BASE)
 
     known: tuple[str, ...] = ()
@@ -308,20 +307,16 @@ ENTRIES = [("Fast hooks", "1", "How to start."), ("Slow hooks", "2", "How not to
 
 def feed(form: str, *, named: bool, linked: bool, told: bool, host: str = "b.org", more: str = "") -> list[SourceItem]:
     """A feed with or without ids, links and descriptions. Each entry has its day."""
-    entries = []
+    body = ""
     for title, number, text in [*ENTRIES, *([(more, "4", "New.")] if more else [])]:
-        link = f"https://{host}/p/{number}" if linked else ""
+        link, summary = f"https://{host}/p/{number}" if linked else "", text if told else ""
         if form == "atom":
             id_ = f"<id>urn:{number}</id>" if named else ""
-            rest = (f'<link href="{link}"/>' if link else "") + (f"<summary>{text}</summary>" if told else "")
+            rest = (f'<link href="{link}"/>' if link else "") + (f"<summary>{summary}</summary>" if told else "")
             rest += f"<published>2026-08-0{number}T23:30:00Z</published>"
-            entries.append(f"<entry>{id_}<title>{title}</title>{rest}</entry>")
+            body += f"<entry>{id_}<title>{title}</title>{rest}</entry>"
         else:
-            id_ = f'<guid isPermaLink="false">{number}</guid>' if named else ""
-            rest = (f"<link>{link}</link>" if link else "") + (f"<description>{text}</description>" if told else "")
-            rest += f"<pubDate>0{number} Aug 2026 23:30:00 GMT</pubDate>"
-            entries.append(f"<item>{id_}<title>{title}</title>{rest}</item>")
-    body = "".join(entries)
+            body += entry(title, link, f"tag:{number}" if named else "", summary, f"0{number} Aug 2026 23:30:00 GMT")
     start = '<feed xmlns="http://www.w3.org/2005/Atom">' if form == "atom" else '<rss version="2.0"><channel>'
     return feed_items((start + body + ("</feed>" if form == "atom" else "</channel></rss>")).encode(), BASE)
 
