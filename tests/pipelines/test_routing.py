@@ -144,7 +144,8 @@ def test_an_entry_with_the_most_evidence_is_not_extended_but_may_move() -> None:
 
 def test_a_hint_at_what_is_saved_counts_for_nothing() -> None:
     for occurrences in (1, 9):
-        assert routed(GUESS, entry("active", occurrences, "r0")).action is Action.NOTHING
+        often = replace(entry("active", occurrences, "r0"), sessions=frozenset({"s0", "s1"}))
+        assert routed(GUESS, often).action is Action.NOTHING
     claimed = replace(GUESS, claimed_rule=True)
     assert routed(claimed, entry("active", 1, "r0")).action is Action.STRENGTHEN
 
