@@ -162,7 +162,7 @@ def test_a_queued_prompt_with_another_record_is_yielded_once(
     tmp_path: Path, lines: list[dict[str, Any]], record: str
 ) -> None:
     (turn,) = turns(write(tmp_path / "s.jsonl", *lines))
-    assert (turn.origin, turn.text, turn.record) == (Origin.QUEUED, "also tests", record)
+    assert (turn.origin, turn.text, turn.record, turn.offset) == (Origin.QUEUED, "also tests", record, 0)
 
 
 def test_a_queued_prompt_without_any_other_record_is_yielded_where_it_was_taken(tmp_path: Path) -> None:
