@@ -242,7 +242,14 @@ _BEGIN, _END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----
         "\n".join(f"{number}→{line}" for number, line in enumerate([_BEGIN, *_KEY], start=1)),
         '" +\n"'.join([_BEGIN, *_KEY]),
         "\n".join([_BEGIN, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,9A1B", "", *_KEY]),
-        "\n".join(["---- BEGIN SSH2 PRIVATE KEY ----", "Comment: x", *_KEY, "---- END SSH2 PRIVATE KEY ----"]),
+        "\n".join(
+            [
+                "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----",
+                "Comment: x",
+                *_KEY,
+                "---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+            ]
+        ),
     ],
 )
 def test_no_line_of_a_private_key_is_left(text: str) -> None:
