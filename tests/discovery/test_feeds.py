@@ -255,7 +255,7 @@ ON_A_DAY = [SourceItem(f"https://b.org/{n}", "Notes", identity=f"urn:{n}", day="
     [
         ([notes(1, "July")], [notes(2, "July"), renewed(3, 2, "Links", "Of July.")], ["Links"]),
         ([notes(1, "July")], [notes(1, "July"), notes(2, "July")], ["Notes"]),
-        (ON_A_DAY[:1], ON_A_DAY, ["Notes"]),
+        (ON_A_DAY[:1], ON_A_DAY[::-1], ["Notes"]),
         ([notes(1, "July")], [notes(2, "August")], ["Notes"]),
         ([notes(1, "July"), notes(2, "")], [notes(3, "August"), notes(1, "July"), notes(2, "")], ["Notes"]),
         ([notes(1, "July"), renewed(2, 1, "Links", "")], [notes(3, "August"), renewed(2, 1, "Links", "")], ["Notes"]),

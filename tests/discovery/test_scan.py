@@ -103,14 +103,23 @@ def test_a_source_in_another_spelling_is_the_same_source(bed: Bed, site: Site) -
 def test_the_first_scan_is_the_baseline_that_is_proposed_if_asked_and_later_ones_find_what_is_new(
     bed: Bed, site: Site
 ) -> None:
-    bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'))}")
+    bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'), etag='e1')}")
     first = bed.scan()
     assert (titles(first), first.sources[0].baseline) == ([], 2)
-    site.put("/l.md", a_list("c", "b", "a"))
+    site.put("/l.md", a_list("c", "b", "a"), etag="e2")
     assert titles(bed.scan()) == ["c"]
     assert titles(bed.scan()) == []
     assert titles(bed.scan(everything=True)) == ["b", "a"]
     assert titles(bed.scan(everything=True)) == []
+
+
+def test_a_scan_of_all_does_not_forget_what_is_gone_for_a_while(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'))}")
+    bed.scan()
+    site.put("/l.md", a_list("a"))
+    bed.scan(everything=True)
+    site.put("/l.md", a_list("a", "b"))
+    assert titles(bed.scan()) == []
 
 
 @pytest.mark.parametrize("name", ["etag", "last-modified"])
