@@ -425,7 +425,6 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
 
 
 LONG_AGO = replace(IDEA, said_at="2026-01-30T15:43:58Z")
-BEFORE = replace(OTHER, said_at="2025-12-24T08:00:00Z")
 HEADINGS = re.compile(r"^## (\d{4}-\d\d-\d\d): ", re.MULTILINE)
 
 
