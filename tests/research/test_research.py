@@ -154,7 +154,8 @@ def test_web_text_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Si
     online.run(access_to(web))
     note = online.note("research-wikipedia")
     assert "\nuntrusted: true\n" in note
-    assert "Untrusted text from the web" in note
+    before, warning, web_text = note.partition("Untrusted text from the web")
+    assert (bool(warning), "Zeppelin" in before, "Zeppelin" in web_text) == (True, False, True)
     reconcile_now(online.settings)
     with closing(RecallEngine(Path(online.settings.state.index_db), online.bed.vault, None)) as engine:
         statuses = frozenset({"active", "incubating"})
