@@ -14,6 +14,8 @@ import pytest
 from memoryvault.cli.output import HOW_TO, how_to
 
 ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("cli", "services", "tasks", "vault", "runtime", "index")
+PRODUCT = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
 
 
 def test_marks_that_make_looks_for_stand_in_the_files_of_the_tests_themselves() -> None:
@@ -34,12 +36,7 @@ def test_every_page_that_a_command_names_is_installed_with_it() -> None:
         for path in ROOT.glob(pattern)
         if path.parent == HOW_TO
     }
-    told = [
-        text
-        for folder in ("cli", "services", "tasks", "vault", "runtime", "index")
-        for file in (ROOT / folder).rglob("*.py")
-        for text in _strings(ast.parse(file.read_text("utf-8")))
-    ]
+    told = [text for file in PRODUCT for text in _strings(ast.parse(file.read_text("utf-8")))]
     named = {name for text in told for name in re.findall(r"docs/how-to/([\w-]+\.md)", text)}
     asked = {
         f"{name}.md"
@@ -54,12 +51,7 @@ def test_every_page_that_a_command_names_is_installed_with_it() -> None:
 
 def test_nobody_is_told_to_install_the_bare_name() -> None:
     """That name is somebody else's on the index; ours is memoryvault-agent."""
-    told = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "plugin").rglob("*")]
-    told += [
-        file
-        for folder in ("cli", "services", "tasks", "vault", "runtime", "index")
-        for file in (ROOT / folder).rglob("*.py")
-    ]
+    told = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "plugin").rglob("*"), *PRODUCT]
     told = [file for file in told if file.suffix in (".md", ".py", ".sh")]
     bare = re.compile(r"(?:pip|pipx|uv tool) install (?:-\S+ )*['\"]?memoryvault(?!-agent)")
     assert [str(file.relative_to(ROOT)) for file in told if bare.search(file.read_text("utf-8"))] == []
@@ -87,7 +79,7 @@ def _strings(tree: ast.Module) -> Iterator[str]:
 
 def test_the_package_is_found_from_any_working_directory(tmp_path: Path) -> None:
     # A user's project may have folders of our names; hooks and commands run inside it.
-    for name in ("tasks", "services", "hooks", "vault", "runtime", "index"):
+    for name in (*FOLDERS, "hooks"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('the wrong package')\n", "utf-8")
     done = subprocess.run(

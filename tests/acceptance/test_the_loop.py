@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.sources.records import user
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
@@ -19,6 +20,7 @@ SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
 RULE = "always ship on tuesday mornings"
 SIDEWAYS = "Which day is good for putting the new version into production?"
 COMMON = {"cwd": "/home/dev/shop"}
+FIELDS = ["category", "destination", "excerpt", "reason", "records", "role", "statement", "tier"]
 
 
 def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None = None) -> Path:
@@ -92,7 +94,6 @@ def test_the_shipped_session_is_mined_by_tier(sandbox: Sandbox) -> None:
     assert not any("payment client first" in title for title in found), "the agent's plan is no memory"
 
 
-@pytest.mark.slow
 def test_deleting_the_queue_loses_nothing(sandbox: ForkedSandbox) -> None:
     transcript = record_session(sandbox)
     for leftover in sandbox.state.glob("queue.db*"):
@@ -109,18 +110,47 @@ def test_reflect_json_names_evidence_and_destination(sandbox: Sandbox) -> None:
     found = sandbox.json("reflect", "--session", str(transcript), "--dry-run")
     assert vault_files(sandbox) == {}, "a dry run writes nothing"
     for candidate in found:
-        assert set(candidate) == {
-            "category",
-            "tier",
-            "statement",
-            "reason",
-            "role",
-            "records",
-            "excerpt",
-            "destination",
-        }
+        assert sorted(candidate) == FIELDS
     uuids = {json.loads(line).get("uuid") for line in SHIPPED.read_text("utf-8").splitlines()}
     assert all(record in uuids for candidate in found for record in candidate["records"])
     categories = {candidate["category"] for candidate in found}
     assert {"idea", "fix"} <= categories
     assert categories & {"preference", "correction"}, "what was said against a push"
+
+
+# A rule in another language
+
+
+RULES = (
+    ("Ab jetzt immer pnpm statt npm benutzen.", "Soll ich die Pakete mit pnpm oder npm installieren?"),
+    ("永远不要直接推送到 main 分支。", "我可以直接推送到 main 分支吗？"),
+    ("コミットの前に必ずテストを実行すること。", "コミットの前にテストを実行しますか？"),
+)
+
+
+def say(sandbox: Sandbox, *texts: str) -> None:
+    """A session in which the user types these, from its first hook to its last."""
+    records = (user(minute, text, userType="external") for minute, text in enumerate(texts))
+    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    record_session(sandbox, str(uuid.uuid4()), lines)
+    sandbox.memory("service", "worker", "--until-idle")
+
+
+def ask(sandbox: Sandbox, prompt: str) -> str:
+    session = str(uuid.uuid4())
+    payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / "-p/x.jsonl")}
+    return sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p1", "prompt": prompt})
+
+
+@pytest.mark.hurried
+def test_a_rule_in_another_language_is_proposed_and_once_approved_answers_the_next_prompt(sandbox: Sandbox) -> None:
+    say(sandbox, *(rule for rule, _ in RULES))
+    proposals = {path: path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
+    for rule, question in RULES:
+        (path,) = [path for path, text in proposals.items() if rule in text]
+        assert path.parent.name == "_review", "proposed, never saved unasked"
+        assert rule not in ask(sandbox, question), "what waits is not recalled"
+        sandbox.memory("review", "--decide", f"{path.stem}=approve")
+    sandbox.memory("service", "worker", "--until-idle")
+    for rule, question in RULES:
+        assert rule in ask(sandbox, question)

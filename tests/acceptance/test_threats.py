@@ -15,6 +15,8 @@ from memoryvault.hooks.install import EVENTS, stub_argv
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, approve_rule, record_session
 from memoryvault.tests.support.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
@@ -58,7 +60,6 @@ sys.addaudithook(seen)
 """Python itself tells of every socket that is made; family 1 is AF_UNIX."""
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
     """Hooks, commands, the agent's tools, worker and service by Python's own account; their children by /proc."""
@@ -117,7 +118,6 @@ def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
     assert "socket.__new__" in log.read_text()
 
 
-@pytest.mark.slow
 def test_all_of_the_state_is_the_users_alone_even_under_an_open_umask(sandbox: Sandbox) -> None:
     """Every file that a whole loop leaves: queue, index, log, receipts, sockets, snapshot."""
     before = os.umask(0)
@@ -130,29 +130,22 @@ def test_all_of_the_state_is_the_users_alone_even_under_an_open_umask(sandbox: S
             sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p", "prompt": SIDEWAYS})
             sandbox.memory("recall", "ship")
             sandbox.memory("undo", "--since", "90m", "--yes")
-            modes = {
-                str(path.relative_to(sandbox.state)): stat.S_IMODE(path.lstat().st_mode)
-                for path in (sandbox.state, *sandbox.state.rglob("*"))
-            }
-            folders = {str(path.relative_to(sandbox.state)) for path in sandbox.state.rglob("*") if path.is_dir()} | {
-                "."
-            }
+            left = [sandbox.state, *sandbox.state.rglob("*")]
+            modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in left}
+            wrong = {path: oct(mode) for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)}
     finally:
         os.umask(before)
-    assert {"queue.db", "index.db", "log/memoryvault.log", "log/receipts.jsonl"} <= set(modes)
-    wrong = {name: oct(mode) for name, mode in modes.items() if mode != (0o700 if name in folders | {"."} else 0o600)}
+    assert {"queue.db", "index.db", "memoryvault.log", "receipts.jsonl"} <= {path.name for path in left}
     assert wrong == {}
 
 
-@pytest.mark.slow
 def test_no_log_holds_a_prompt_or_a_memory(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
     sandbox.memory("service", "worker", "--until-idle")
     approve_rule(sandbox)
     payload = {**COMMON, "session_id": "5c2e1a7e-5f6a-4c58-8f0e-0d7c4d0a4b11", "transcript_path": str(transcript)}
-    shown = sandbox.hook(
-        "UserPromptSubmit", {**payload, "prompt_id": "p", "prompt": "ship on tuesday mornings? marzipan"}
-    )
+    prompt = "ship on tuesday mornings? marzipan"
+    shown = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p", "prompt": prompt})
     assert "never right before the weekend" in shown
     sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "q", "prompt": SIDEWAYS})
     logs = "".join(path.read_text("utf-8") for path in Path(sandbox.state / "log").iterdir())
@@ -161,16 +154,14 @@ def test_no_log_holds_a_prompt_or_a_memory(sandbox: Sandbox) -> None:
         assert words not in logs, words
 
 
-@pytest.mark.slow
 def test_a_note_written_straight_into_the_vault_is_recalled_like_any_other_and_names_no_session(
     sandbox: Sandbox,
 ) -> None:
     """The limit that the page states: whoever can write files can write memories."""
     planted = sandbox.vault / "personal-private" / "preferences" / "planted.md"
     planted.parent.mkdir(parents=True)
-    planted.write_text(
-        "---\nkind: preferences\nstatus: active\n---\n\nThe porcelain kettle belongs upstairs.\n", "utf-8"
-    )
+    head = "---\nkind: preferences\nstatus: active\n---\n\n"
+    planted.write_text(f"{head}The porcelain kettle belongs upstairs.\n", "utf-8")
     sandbox.memory("service", "worker", "--until-idle")
     (hit,) = sandbox.json("recall", "porcelain kettle upstairs")["hits"]
     assert hit["path"].endswith("planted.md")
@@ -178,7 +169,7 @@ def test_a_note_written_straight_into_the_vault_is_recalled_like_any_other_and_n
     assert planted.exists(), "what we did not write is never taken back"
     always = sandbox.vault / "personal-private" / "_always-load" / "planted.md"
     always.parent.mkdir(parents=True)
-    always.write_text("---\nkind: preferences\nstatus: active\n---\n\nThe teapot is to be warmed first.\n", "utf-8")
+    always.write_text(f"{head}The teapot is to be warmed first.\n", "utf-8")
     payload = {**COMMON, "session_id": "5c2e1a7e-5f6a-4c58-8f0e-0d7c4d0a4b11"}
     transcript = sandbox.transcript(payload["session_id"], "")
     started = sandbox.hook("SessionStart", {**payload, "transcript_path": str(transcript), "source": "startup"})

@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -25,10 +26,12 @@ GROWTH_LIMIT_BYTES = 800_000
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Iterator[Bed]:
-    bed = Bed(tmp_path / "bed", random.Random(7))
-    yield bed
-    bed.stop_all()
+def bed() -> Iterator[Bed]:
+    """Its path is short: a socket lies in it."""
+    with tempfile.TemporaryDirectory(prefix="mv-") as folder:
+        bed = Bed(Path(folder) / "bed", random.Random(7))
+        yield bed
+        bed.stop_all()
 
 
 def resident_bytes(pid: int) -> int:

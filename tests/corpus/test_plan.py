@@ -1,6 +1,5 @@
 """The plan of a backfill, and the sessions that it leaves to other jobs."""
 
-import json
 import os
 import time
 from pathlib import Path
@@ -27,27 +26,12 @@ def projects(bed: Bed) -> Path:
     return bed.settings.session_folders["claude"] / "-home-dev-shop"
 
 
-def test_every_host_is_looked_at_and_nothing_is_written(bed: Bed, projects: Path) -> None:
-    old_session(projects, 1)
-    codex, copilot = (bed.settings.session_folders[host] for host in ("codex", "copilot"))
-    codex.mkdir(parents=True)
-    meta = {"type": "session_meta", "payload": {"id": "cx", "cwd": "/x", "source": "cli"}}
-    (codex / "rollout-1.jsonl").write_text(json.dumps(meta) + "\n")
-    (copilot / "cp").mkdir(parents=True)
-    start = {"type": "session.start", "data": {"sessionId": "cp", "context": {}}, "id": "e"}
-    (copilot / "cp" / "events.jsonl").write_text(json.dumps(start) + "\n")
-    assert {each.host for each in plan_corpus(bed.settings).to_mine} == {"claude", "codex", "copilot"}
-    assert not Path(bed.settings.state.state_db).exists()
-
-
 @pytest.mark.parametrize("reflected", [False, True])
 def test_a_session_with_a_marker_is_left_to_its_own_reflection(bed: Bed, projects: Path, reflected: bool) -> None:
     path = old_session(projects, 1)
     old_session(projects, 2)
     markers = bed.settings.state.markers
-    create_marker(
-        markers, Marker(path.stem, "2026-01-01T00:00:00Z", "startup", str(path), "/home/dev/shop", "claude", 0)
-    )
+    create_marker(markers, Marker(path.stem, "2026-01-01T00:00:00Z", "startup", str(path), "/w", "claude", 0))
     if reflected:
         mark_reflected(markers, path.stem)
     plan = plan_corpus(bed.settings)
@@ -63,7 +47,7 @@ def test_since_and_project_narrow_it_down(bed: Bed, projects: Path) -> None:
     assert (len(plan.to_mine), plan.left_out) == (1, 2)
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_transcripts_that_cannot_be_read_are_named_with_why(bed: Bed, projects: Path, memory: Command) -> None:
     readable = old_session(projects, 1)
     for number in range(2, 7):
@@ -83,7 +67,7 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(bed: Bed, projects: 
     assert len(memory.json("reflect", "corpus")["unreadable_files"]) == 5
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_transcripts_that_no_job_would_read_are_named_and_get_none(
     bed: Bed, projects: Path, tmp_path: Path, memory: Command
 ) -> None:
@@ -136,24 +120,17 @@ def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed:
     assert plan_corpus(bed.settings).bytes == path.stat().st_size
 
 
-@pytest.fixture
-def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    bed.enter(monkeypatch)
-
-
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_a_model_that_cannot_be_asked_is_told_before_the_mining(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     config = Path(bed.env["MEMORY_CONFIG"])
-    config.write_text(
-        f'{config.read_text("utf-8") if config.exists() else ""}\n[reflection]\nminer = "openai"\n', "utf-8"
-    )
+    config.write_text('[reflection]\nminer = "openai"\n', "utf-8")
     assert "warning: reflection.miner is openai: set reflection.endpoint" in memory("reflect", "corpus").err
     assert "set reflection.endpoint" in memory("reflect", "corpus", "--execute", code=1).err
     assert not Path(bed.settings.state.queue_db).exists()
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_the_dry_run_says_what_it_takes_and_the_host_deletes_soon(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1, at=time.time() - 26 * DAY)
     old_session(projects, 2, at=time.time() - DAY)
@@ -169,7 +146,7 @@ def test_the_dry_run_says_what_it_takes_and_the_host_deletes_soon(bed: Bed, proj
     assert not Path(bed.settings.state.queue_db).exists()
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_nothing_is_forgotten_before_it_is_to_be_done(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     (found,) = plan_corpus(bed.settings).to_mine
@@ -183,7 +160,7 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(bed: Bed, projects: Path, 
     assert not store.cursors()
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, memory: Command) -> None:
     taken_back = Tombstones(bed.store)
     taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
@@ -194,7 +171,7 @@ def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, memory: Command) -
     assert taken_back.evidence() == set()
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     store = mine_to_its_end(bed, plan_corpus(bed.settings).to_mine[0])
@@ -203,7 +180,7 @@ def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, 
     assert store.cursors()
 
 
-@pytest.mark.usefixtures("environment")
+@pytest.mark.usefixtures("ask")
 @pytest.mark.parametrize("arguments", [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]])
 def test_bad_usage_is_told(arguments: list[str], memory: Command) -> None:
     assert memory("reflect", *arguments, code=2).err.startswith("memory: ")
@@ -235,9 +212,8 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
         ledger.bury(claim, "it cannot be read")
         last = progress_of(ledger, run)
         assert (last.mined, last.failed, last.is_done) == (2, 1, True)
-    assert _describe_outcome(last) == (
-        "mined: 2 put to you (memory review), 3 in the inbox (memory review --inbox); 1 cancelled"
-    )
+    told = "mined: 2 put to you (memory review), 3 in the inbox (memory review --inbox); 1 cancelled"
+    assert _describe_outcome(last) == told
 
 
 def test_sessions_of_a_project_that_is_left_out_are_not_mined(bed: Bed, projects: Path, tmp_path: Path) -> None:

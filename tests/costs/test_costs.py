@@ -2,23 +2,27 @@
 
 import json
 import signal
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.services.costs import CostRow, costs_by_week, note_costs
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.usage import session_bytes, session_usage
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import START, Marker, create_marker, mark_reflected, marker_path
 
-from ..review.support import Bed
+from ..review.support import Bed, make_bed
 
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
+CACHE = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
 FORK = "5a54a9e2-4b34-4e0e-9d64-7f0a5f1f2c22"
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return make_bed(tmp_path, CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
 
 
 def parse_local_day(day: str) -> str:
@@ -27,16 +31,10 @@ def parse_local_day(day: str) -> str:
 
 
 def answer(id_: str, minute: int, output: int = 10, **more: object) -> str:
-    usage = {
-        "input_tokens": 2,
-        "output_tokens": output,
-        "cache_creation_input_tokens": 100,
-        "cache_read_input_tokens": 1000,
-    }
+    usage = {"input_tokens": 2, "output_tokens": output, **CACHE}
     message = {"id": id_, "role": "assistant", "model": "claude-sonnet-5", "usage": usage, **more}
-    return (
-        json.dumps({"type": "assistant", "timestamp": f"2026-07-01T10:{minute:02}:00.000Z", "message": message}) + "\n"
-    )
+    record = {"type": "assistant", "timestamp": f"2026-07-01T10:{minute:02}:00.000Z", "message": message}
+    return json.dumps(record) + "\n"
 
 
 def transcript(
@@ -45,17 +43,17 @@ def transcript(
     path = bed.root / "claude" / "projects" / "-src" / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines))
-    marker = Marker(
-        session_id=session, started_at=started, source="startup", transcript=str(path), cwd=cwd, host="claude"
-    )
-    create_marker(bed.settings.state.markers, marker)
+    mark(bed, path, session, cwd, started)
     return path
 
 
+def mark(bed: Bed, path: Path, session: str, cwd: str = "/src/shop", started: str = "") -> None:
+    create_marker(bed.settings.state.markers, Marker(session, started, "startup", str(path), cwd, "claude"))
+
+
 def test_an_answer_counts_once_however_many_lines_it_has(bed: Bed) -> None:
-    path = transcript(
-        bed, answer("a", 0, 1), answer("a", 0, 10), answer("a", 1, 10), answer("b", 2), "{broken\n", "[]\n"
-    )
+    lines = [answer("a", 0, 1), answer("a", 0, 10), answer("a", 1, 10), answer("b", 2), "{broken\n", "[]\n"]
+    path = transcript(bed, *lines)
     usage = session_usage(path, "claude")
     assert (usage.input_tokens, usage.output_tokens) == (4, 20)
     assert (usage.cache_write_tokens, usage.cache_read_tokens, usage.answers) == (200, 2000, 2)
@@ -93,15 +91,6 @@ def test_record_without_usage_costs_nothing(bed: Bed) -> None:
     assert session_usage(path, "copilot").is_empty
 
 
-def test_codex_keeps_a_running_total(tmp_path: Path) -> None:
-    nothing: dict[str, object] = {"type": "token_count", "info": None}
-    figures = [("0:00", tokens(50, 7)), ("1:00", tokens(90, 7)), ("1:00", tokens(90, 7))]
-    path = rollout(tmp_path / "rollout.jsonl", ("0:00", {"model": "gpt-5"}), ("0:00", nothing), *figures)
-    usage = session_usage(path, "codex")
-    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (80, 10, 7, 2)
-    assert usage.models == ("gpt-5",)
-
-
 def rollout(path: Path, *records: tuple[str, dict[str, object]]) -> Path:
     """A transcript of Codex: records by second since 10:00, (":05.250", payload)."""
     lines = []
@@ -119,14 +108,23 @@ def tokens(input_tokens: int, output: int) -> dict[str, object]:
     return {"type": "token_count", "info": {"total_token_usage": total}}
 
 
-def test_a_running_total_of_codex_that_begins_again_is_added_to_what_was(tmp_path: Path) -> None:
-    """Older versions start at zero when a session is resumed, in the same file."""
-    path = rollout(
-        tmp_path / "rollout.jsonl", ("0:00", tokens(50, 5)), ("1:00", tokens(90, 9)), ("2:00", tokens(40, 4)),
-        ("3:00", tokens(70, 6)),
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("totals", "sums"),
+    [
+        ([("0:00", 50, 7), ("1:00", 90, 7), ("1:00", 90, 7)], (80, 10, 7, 2)),
+        ([("0:00", 50, 5), ("1:00", 90, 9), ("2:00", 40, 4), ("3:00", 70, 6)], (140, 20, 15, 4)),
+    ],
+    ids=["it goes on", "it begins again, as in older versions when a session is resumed"],
+)
+def test_codex_keeps_a_running_total(
+    tmp_path: Path, totals: list[tuple[str, int, int]], sums: tuple[int, int, int, int]
+) -> None:
+    nothing: dict[str, object] = {"type": "token_count", "info": None}
+    figures = [(second, tokens(read, written)) for second, read, written in totals]
+    path = rollout(tmp_path / "rollout.jsonl", ("0:00", {"model": "gpt-5"}), ("0:00", nothing), *figures)
     usage = session_usage(path, "codex")
-    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (140, 20, 15, 4)
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == sums
+    assert usage.models == ("gpt-5",)
 
 
 def test_each_session_has_one_entry_that_grows_with_it(bed: Bed) -> None:
@@ -134,12 +132,8 @@ def test_each_session_has_one_entry_that_grows_with_it(bed: Bed) -> None:
     assert note_costs(bed.settings, bed.store) == 1
     (entry,) = bed.entries()
     assert entry.path == f"personal-projects/shop/session-cost/{SESSION}.md"
-    assert (entry.kind, entry.project, entry.created, entry.extra["output_tokens"]) == (
-        "session-cost",
-        "shop",
-        parse_local_day("2026-07-01"),
-        10,
-    )
+    assert (entry.kind, entry.project, entry.extra["output_tokens"]) == ("session-cost", "shop", 10)
+    assert entry.created == parse_local_day("2026-07-01")
     assert (entry.sources[0].host, entry.sources[0].session) == ("claude", SESSION)
     before = bed.files()
     assert note_costs(bed.settings, bed.store) == 0
@@ -197,10 +191,9 @@ def test_a_session_whose_folder_was_renamed_keeps_its_one_note(bed: Bed) -> None
 def test_another_note_that_names_the_session_is_not_taken_for_its_cost(bed: Bed) -> None:
     transcript(bed, answer("a", 0), session="s1")
     transcript(bed, answer("b", 0), session="s10")
-    (bed.vault / "rule.md").write_text(
-        "---\nkind: session-cost\nsource:\n- {host: claude, session: s10x}\n---\ns1 s10\n"
-    )
-    (bed.vault / "memo.md").write_text("---\nkind: memo\nsource:\n- {host: claude, session: s1}\n---\nsession-cost\n")
+    note = "---\nkind: {}\nsource:\n- {{host: claude, session: {}}}\n---\n{}\n"
+    (bed.vault / "rule.md").write_text(note.format("session-cost", "s10x", "s1 s10"))
+    (bed.vault / "memo.md").write_text(note.format("memo", "s1", "session-cost"))
     assert note_costs(bed.settings, bed.store) == 2
     assert {path.rpartition("/")[2] for path in bed.files()} == {"memo.md", "rule.md", "s1.md", "s10.md"}
 
@@ -221,29 +214,17 @@ def test_transcripts_elsewhere_and_without_usage_have_no_entry(bed: Bed) -> None
     transcript(bed, '{"type":"user"}\n')
     outside = bed.root / "outside.jsonl"
     outside.write_text(answer("a", 0))
-    marker = Marker(
-        session_id="s2", started_at="", source="startup", transcript=str(outside), cwd="/src/shop", host="claude"
-    )
-    create_marker(bed.settings.state.markers, marker)
+    mark(bed, outside, "s2")
     assert note_costs(bed.settings, bed.store) == 0
 
 
-def test_costs_are_queried_by_kind_and_answer_no_question_by_themselves(bed: Bed) -> None:
-    transcript(bed, answer("a", 0))
-    note_costs(bed.settings, bed.store)
-    reconcile_now(bed.settings)
-    with closing(RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)) as engine:
-        asked = RecallQuery("what did the session cost by the usage records?", project="shop")
-        assert engine.recall(asked).hits == ()
-        named = RecallQuery("sessions", project="shop", filter="kind=session-cost")
-        assert [hit.kind for hit in engine.recall(named).hits] == ["session-cost"]
-
-
-def test_costs_are_listed_by_the_filter_alone_the_newest_first(ask: Bed, memory: Command) -> None:
+def test_costs_answer_no_question_and_are_listed_by_the_filter_the_newest_first(ask: Bed, memory: Command) -> None:
     transcript(ask, answer("a", 0))
     transcript(ask, answer("b", 0).replace("2026-07-01", "2026-07-09"), session="s2")
     note_costs(ask.settings, ask.store)
     reconcile_now(ask.settings)
+    question = "what did the session cost by the usage records?"
+    assert memory.json("recall", question, "--project", "shop")["hits"] == []
     hits = memory.json("recall", "--filter", "kind=session-cost", "--project", "shop")["hits"]
     assert [hit["created"] for hit in hits] == [parse_local_day("2026-07-09"), parse_local_day("2026-07-01")]
     assert {hit["kind"] for hit in hits} == {"session-cost"}

@@ -16,7 +16,7 @@ from memoryvault.pipelines.adaptation import (
 from memoryvault.pipelines.discovery import DEFAULT_SOURCES, SOURCES_BODY, Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.url_identity import canonical_url, repository_of
-from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, archive_path, note_path, parse_decision, parts_of
+from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, parse_decision, parts_of
 from memoryvault.runtime.errors import PathRefused
 
 TODAY = date(2026, 1, 10)
@@ -211,34 +211,35 @@ SOURCE = """Always run the formatter before each commit, then open a pull reques
 """
 
 
+SHORT = "Writes commit messages well"
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        (SOURCE, SOURCE),
+        ("We should run the formatter before each commit, then open one.", SOURCE),
+        ("ALWAYS *run* the _formatter_ before\neach **commit**", SOURCE),
+        ('Adopt:\n```\nsubprocess.run(["ruff", "format", "."], check=True)\n```', SOURCE),
+        ("It says: writes commit messages well.", SHORT),
+        ("采用：提交之前总是先运行格式化工具", "提交之前总是先运行格式化工具，然后等待审查"),
+    ],
+)
+def test_a_copy_is_recognised_in_another_format(text: str, source: str) -> None:
+    assert find_copy(text, [source])
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        SOURCE,
-        "We should run the formatter before each commit, then open one.",
-        "ALWAYS *run* the _formatter_ before\neach **commit**",
-        "Adopt:\n```\nsubprocess.run(['ruff', 'format', '.'], check=True)\n```".replace("'", '"'),
+        "Formatting comes before review.",
+        "See https://x.org/Always/run/the/formatter/before/each/commit/then",
+        "",
+        "It is about: commit messages, writing.",
     ],
 )
-def test_a_copy_is_recognised_in_another_format(text: str) -> None:
-    assert find_copy(text, [SOURCE])
-
-
-def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
-    assert find_copy("It says: writes commit messages well.", ["Writes commit messages well"])
-    assert not find_copy("It is about: commit messages, writing.", ["Writes commit messages well"])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Formatting comes before review here.", "See https://x.org/Always/run/the/formatter/before/each/commit/then", ""],
-)
 def test_paraphrase_is_no_copy(text: str) -> None:
-    assert not find_copy(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"])
-
-
-def test_text_without_spaces_between_words_is_compared_too() -> None:
-    assert find_copy("采用：提交之前总是先运行格式化工具", ["提交之前总是先运行格式化工具，然后等待审查"])
+    assert not find_copy(text, [SOURCE, SHORT, "See https://x.org/Always/run/the/formatter/before/each/commit/then"])
 
 
 # --- decisions and paths ---
@@ -259,13 +260,6 @@ def test_text_without_spaces_between_words_is_compared_too() -> None:
 )
 def test_a_decision_is_a_word_or_a_word_and_a_day(text: str, decision: object) -> None:
     assert parse_decision(text, TODAY) == decision
-
-
-def test_a_path_is_made_of_two_names() -> None:
-    path = note_path("source-a", "entry-one")
-    assert path == "personal-private/_skill-watchlist/source-a/entry-one.md"
-    assert parts_of(path) == ("source-a", "entry-one")
-    assert archive_path(path) == "personal-private/_skill-watchlist/_archive/source-a/entry-one.md"
 
 
 @pytest.mark.parametrize("below", ["../preferences/x.md", "../_skill-watchlist/a.md", "_archive/a/x.md", "a/b/x.md"])

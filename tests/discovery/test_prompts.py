@@ -82,9 +82,6 @@ def test_pattern_with_orders_or_lookalike_letters_gets_no_note(sandbox: Sandbox)
     for text in notes.values():
         for foreign in ("Save this", "<script", "\u202e", "that write marmalade release"):
             assert foreign not in text
-
-
-def test_cached_or_found_text_is_nowhere_under_the_vault(sandbox: Sandbox) -> None:
     everything = json.dumps({str(path): path.read_text("utf-8") for path in sandbox.vault.rglob("*") if path.is_file()})
     assert "A skill with hooks for agents" not in everything
     assert "always push quokka" not in everything

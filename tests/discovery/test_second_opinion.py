@@ -92,24 +92,12 @@ def test_a_line_that_copies_orders_or_links_is_not_kept(bed: Bed, line: str) -> 
     assert "say in your own words what you would do alike" in text
 
 
-def test_second_opinion_can_lower_the_confidence_but_not_raise_it(bed: Bed) -> None:
-    plain = adapted(bed, None)
-    assert plain.judgement is not None
-    praised = adapted(bed, Model({"worth": "high", "adopt": []}), "second-hook")
-    doubted = adapted(bed, Model({"worth": "low", "adopt": []}), "third-hook")
-    assert praised.judgement is not None
-    assert doubted.judgement is not None
-    assert praised.judgement.confidence == plain.judgement.confidence
-    assert doubted.judgement.confidence == plain.judgement.confidence - 1
-
-
-def test_the_note_says_why_its_confidence_is_another_than_the_score_says(bed: Bed) -> None:
+def test_second_opinion_can_lower_the_confidence_but_not_raise_it_and_the_note_says_so(bed: Bed) -> None:
     assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, None))
-    doubted = body(bed, adapted(bed, Model({"worth": "low", "adopt": []}), "second-hook"))
-    assert (
-        "Confidence MEDIUM; it was HIGH before the model that was asked said it is worth less. By the rubric +3:"
-        in doubted
-    )
+    assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, Model({"worth": "high"}), "second-hook"))
+    doubted = body(bed, adapted(bed, Model({"worth": "low"}), "third-hook"))
+    lowered = "Confidence MEDIUM; it was HIGH before the model that was asked said it is worth less."
+    assert f"{lowered} By the rubric +3:" in doubted
 
 
 def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
@@ -137,14 +125,11 @@ def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
     assert "The words of commit-hook." in prompt_of("skills/commit-hook", own)
 
 
-def test_without_an_answer_pass_1_stands_alone(bed: Bed) -> None:
+def test_without_an_answer_pass_1_stands_alone_and_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
     assert "say in your own words what you would do alike" in body(bed, adapted(bed, Model(None)))
-
-
-def test_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
     (bed.root / "config.toml").write_text("[discovery]\ndaily_token_cap = 100\n", "utf-8")
     model = Model({"worth": "high", "adopt": ["An idea."]})
-    assert "say in your own words what you would do alike" in body(bed, adapted(bed, model))
+    assert "say in your own words what you would do alike" in body(bed, adapted(bed, model, "second-hook"))
     assert model.prompts == []
 
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +24,16 @@ from .bed import Bed
 
 FOLDER = "personal-private/_skill-watchlist"
 DESCRIPTION = "Hook for agents that automates commit messages and the tagging of every release in the workflow."
+
+
+FACTS = {
+    "owner": "anthropics",
+    "name": "tool",
+    "stars": 900,
+    "pushed": "2020-01-01",
+    "licence": "MIT",
+    "archived": False,
+}
 
 
 def today() -> date:
@@ -78,16 +87,7 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
 
     def fetch(request: FetchRequest) -> FetchResult:
         asked.append(request.url)
-        return FetchResult(
-            facts={
-                "owner": "anthropics",
-                "name": "plain-tool",
-                "stars": 900,
-                "pushed": "2020-01-01",
-                "licence": "MIT",
-                "archived": False,
-            }
-        )
+        return FetchResult(facts=FACTS)
 
     (adapted,) = bed.adapt(fetch=fetch)
     assert asked == [bed.site.url + "/repos/anthropics/plain-tool"]
@@ -105,8 +105,7 @@ def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
 
     def fetch(request: FetchRequest) -> FetchResult:
         asked.append(request.url)
-        facts = {"owner": "o", "name": "skills", "stars": 60, "pushed": "", "licence": None, "archived": False}
-        return FetchResult(facts=facts)
+        return FetchResult(facts=FACTS)
 
     assert len(bed.adapt(fetch=fetch)) == 3
     assert asked == [bed.site.url + "/repos/o/skills"]
@@ -190,11 +189,6 @@ def test_the_writer_refuses_what_its_source_says(bed: Bed) -> None:
     assert bed.files() == {}
 
 
-def test_the_writer_has_one_way_to_write() -> None:
-    public = [name for name in vars(WatchlistWriter) if not name.startswith("_")]
-    assert sorted(public) == ["free_name", "write"]
-
-
 # --- decisions ---
 
 
@@ -207,14 +201,9 @@ def three(bed: Bed) -> Bed:
 
 
 @pytest.mark.slow
-def test_list_has_the_surest_first(three: Bed) -> None:
-    listed = as_json(three, "skills", "watchlist")
-    assert listed["count"] == 3
-    assert [entry["slug"] for entry in listed["entries"]] == ["entry-one", "entry-three", "entry-two"]
-
-
-@pytest.mark.slow
-def test_promoting_annotates(three: Bed) -> None:
+def test_list_has_the_surest_first_and_promoting_annotates(three: Bed) -> None:
+    listed = as_json(three, "skills", "watchlist")["entries"]
+    assert [entry["slug"] for entry in listed] == ["entry-one", "entry-three", "entry-two"]
     assert as_json(three, "skills", "watchlist", "promote", "source-a", "entry-one")["action"] == "promoted"
     note = three.store.read(f"{FOLDER}/source-a/entry-one.md")
     assert (note.status, note.extra["promoted"]) == ("active", today().isoformat())
@@ -224,36 +213,30 @@ def test_promoting_annotates(three: Bed) -> None:
 
 @pytest.mark.slow
 def test_dismissing_archives_and_is_remembered_without_the_state(three: Bed) -> None:
-    assert (
-        as_json(three, "skills", "watchlist", "dismiss", "source-a/entry-two", "--reason", "we\nhave one")["action"]
-        == "dismissed"
-    )
+    done = as_json(three, "skills", "watchlist", "dismiss", "source-a/entry-two", "--reason", "we\nhave one")
+    assert done["action"] == "dismissed"
     note = three.store.read(f"{FOLDER}/_archive/source-a/entry-two.md")
     assert (note.status, note.extra["reason"]) == ("dismissed", "we have one")
     assert not (three.vault / FOLDER / "source-a" / "entry-two.md").exists()
 
 
-def test_dismissed_pattern_is_never_proposed_again(bed: Bed) -> None:
-    pattern = found(bed)
-    (adapted,) = bed.adapt()
-    assert adapted.path is not None
-    bed.watchlist.decide(adapted.path, Dismiss(), run="r")
-    bed.delete_state()
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
-    assert bed.adapt() == []
-    (only,) = bed.notes()
-    assert only.status == "dismissed"
-
-
-def test_dismissed_pattern_with_a_secret_in_its_address_is_not_proposed_again(bed: Bed) -> None:
-    pattern = found(bed, url="https://a.example/commit-hook?api_key=abcd1234efgh5678")
+@pytest.mark.parametrize(
+    "url", ["", "https://a.example/commit-hook?api_key=abcd1234efgh5678"], ids=["", "with a secret"]
+)
+@pytest.mark.parametrize("status", ["pending", "dismissed"])
+def test_a_pattern_with_a_note_is_never_proposed_again_though_the_state_is_gone(
+    bed: Bed, url: str, status: str
+) -> None:
+    pattern = found(bed, url=url)
     (adapted,) = bed.adapt()
     assert adapted.path is not None
     assert "abcd1234efgh5678" not in "".join(bed.files().values())
+    if status == "dismissed":
+        bed.watchlist.decide(adapted.path, Dismiss(), run="r")
     bed.delete_state()
     FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
     assert bed.adapt() == []
-    assert len(bed.notes()) == 1
+    assert [note.status for note in bed.notes()] == [status]
 
 
 @pytest.mark.slow
@@ -305,7 +288,7 @@ def test_a_pattern_that_the_user_renamed_in_obsidian_is_decided_like_the_others(
         (
             ("promote", "source-a", "entry-one", "--until", "2026-01-01"),
             2,
-            "--until belongs to `memory skills watchlist defer`",
+            "belongs to `memory skills watchlist defer`",
         ),
         (("review",), 0, "not a TTY: 3 skipped"),
     ],
@@ -318,12 +301,6 @@ def test_the_command_says_what_it_can_not_do(three: Bed, arguments: tuple[str, .
     assert len(three.watchlist.waiting(today())) == 3
 
 
-def edit(bed: Bed, path: str, decision: str) -> Path:
-    file = bed.vault / path
-    file.write_text(file.read_text("utf-8").replace("---\n", f"---\ndecision: {decision}\n", 1), "utf-8")
-    return file
-
-
 @pytest.mark.parametrize(
     ("written", "status", "place"),
     [
@@ -334,7 +311,7 @@ def edit(bed: Bed, path: str, decision: str) -> Path:
     ],
 )
 def test_a_decision_in_the_note_is_carried_out(three: Bed, written: str, status: str, place: str) -> None:
-    edit(three, f"{FOLDER}/source-a/entry-one.md", written)
+    three.decide_in_note(f"{FOLDER}/source-a/entry-one.md", written)
     three.watchlist.apply_notes()
     note = three.store.read(f"{FOLDER}/{place}")
     assert (note.status, "decision" in note.extra) == (status, False)
@@ -343,15 +320,16 @@ def test_a_decision_in_the_note_is_carried_out(three: Bed, written: str, status:
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryvault.services.decision_property.SETTLED_SECONDS", 0.0)
-    file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
+    path = f"{FOLDER}/source-a/entry-one.md"
+    three.decide_in_note(path, "hmm")
     (result,) = three.watchlist.apply_notes()
     assert isinstance(result, DecisionProblem)
-    assert "decision_error: " in file.read_text("utf-8")
+    assert "decision_error: " in three.files()[path]
 
 
 @pytest.mark.slow
 def test_the_worker_carries_out_what_stands_in_notes(three: Bed) -> None:
-    edit(three, f"{FOLDER}/source-a/entry-two.md", "dismiss")
+    three.decide_in_note(f"{FOLDER}/source-a/entry-two.md", "dismiss")
     assert memory(three, "service", "worker", "--until-idle").returncode == 0
     assert three.store.exists(f"{FOLDER}/_archive/source-a/entry-two.md")
 
@@ -369,9 +347,5 @@ def test_no_decision_reaches_another_folder(bed: Bed, decision: Promote | Dismis
 
 
 def test_words_with_accents_are_listed_whole() -> None:
-    assert terms_of("Cafe\u0301 ünïcode-hook Größe с\u043baude naïveté's x日本語") == (
-        "café",
-        "größe",
-        "naïveté",
-        "ünïcode-hook",
-    )
+    found = terms_of("Cafe\u0301 ünïcode-hook Größe с\u043baude naïveté's x日本語")
+    assert found == ("café", "größe", "naïveté", "ünïcode-hook")

@@ -4,7 +4,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.services.boundary import consent_of
 from memoryvault.services.journal import Journal
 from memoryvault.services.remembering import CapturedIdea, capture_idea
 from memoryvault.vault.scrubbed import Scrubbed
@@ -64,8 +63,3 @@ def old_idea(bed: Bed, slug: str, days: int, **fields: object) -> Path:
     path.parent.mkdir(parents=True)
     path.write_text(f"---\n{header}\n---\n\n# {slug.replace('-', ' ').title()}\n\nSomething about {slug}.\n", "utf-8")
     return path
-
-
-def is_allowed(bed: Bed) -> bool:
-    """Whether the program may write outside without asking."""
-    return consent_of(bed.settings) is not None

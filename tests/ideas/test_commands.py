@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,10 +23,6 @@ LIST = "personal-private/_review/ideas-nobody-came-back-to.md"
 APPLY_SECONDS = 10.0
 
 
-def ask(sandbox: Sandbox, *arguments: str) -> Any:
-    return json.loads(sandbox.memory(*arguments, "--json"))
-
-
 def old(sandbox: Sandbox, *slugs: str) -> None:
     for slug in slugs:
         path = sandbox.vault / INCUBATOR / slug / "_index.md"
@@ -36,17 +31,17 @@ def old(sandbox: Sandbox, *slugs: str) -> None:
 
 
 def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) -> None:
-    written = ask(sandbox, "idea", "Retry page", SUMMARY)
+    written = sandbox.json("idea", "Retry page", SUMMARY)
     assert (written["slug"], written["new"], written["appended"]) == ("retry-page", True, True)
     ideas_file = sandbox.vault.parent / "Ideas.md"
     assert "ghp_" not in ideas_file.read_text("utf-8") + Path(written["path"]).read_text("utf-8")
-    (listed,) = ask(sandbox, "idea", "list")
+    (listed,) = sandbox.json("idea", "list")
     assert (listed["slug"], listed["in_ideas_file"], listed["status"]) == ("retry-page", True, "incubating")
     assert "A page that shows retries." in sandbox.memory("idea", "show", "retry-page")
-    assert ask(sandbox, "idea", "Retry page", SUMMARY)["new"] is False
-    promoted = ask(sandbox, "idea", "promote", "retry-page")
+    assert sandbox.json("idea", "Retry page", SUMMARY)["new"] is False
+    promoted = sandbox.json("idea", "promote", "retry-page")
     assert (promoted["promoted"], promoted["ideas_annotation"]) == (True, "written")
-    assert ask(sandbox, "idea", "list") == []
+    assert sandbox.json("idea", "list") == []
 
 
 def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbox) -> None:
@@ -80,14 +75,14 @@ def test_invalid_arguments_are_told_in_one_line(sandbox: Sandbox, arguments: tup
 
 def test_the_answers_of_a_program(sandbox: Sandbox) -> None:
     old(sandbox, "one", "two", "three")
-    assert sorted(idea["slug"] for idea in ask(sandbox, "idea", "gc")) == ["one", "three", "two"]
-    assert sorted(ask(sandbox, "review")[0]["ideas"]) == ["one", "three", "two"]
-    done = ask(sandbox, "review", "--decide", "ideas-nobody-came-back-to=keep one; delete two")
+    assert sorted(idea["slug"] for idea in sandbox.json("idea", "gc")) == ["one", "three", "two"]
+    assert sorted(sandbox.json("review")[0]["ideas"]) == ["one", "three", "two"]
+    done = sandbox.json("review", "--decide", "ideas-nobody-came-back-to=keep one; delete two")
     assert [one["verdict"] for one in done] == ["kept", "deleted"]
-    assert [idea["slug"] for idea in ask(sandbox, "idea", "gc")] == ["three"]
-    away = [idea for idea in ask(sandbox, "idea", "list", "--all") if idea["status"] == "deleted"]
+    assert [idea["slug"] for idea in sandbox.json("idea", "gc")] == ["three"]
+    away = [idea for idea in sandbox.json("idea", "list", "--all") if idea["status"] == "deleted"]
     assert [idea["slug"] for idea in away] == ["two"]
-    assert ask(sandbox, "idea", "restore", "two")["verdict"] == "restored"
+    assert sandbox.json("idea", "restore", "two")["verdict"] == "restored"
     sandbox.refused("review", "--decide", "ideas-nobody-came-back-to=approve", code=2)
 
 
@@ -164,9 +159,9 @@ def test_a_session_with_an_idea_goes_through_the_worker(tmp_path: Path, mode: st
     sandbox.memory("service", "worker", "--until-idle")
     text = (home / "Ideas.md").read_bytes()
     assert (home / "Notes" / "charges.md").read_text() == "How charges are retried, and how often."
-    kinds = {idea["slug"]: idea["in_ideas_file"] for idea in ask(sandbox, "idea", "list")}
+    kinds = {idea["slug"]: idea["in_ideas_file"] for idea in sandbox.json("idea", "list")}
     assert len(kinds) == 2
-    waiting = {one["kind"] for one in ask(sandbox, "review")}
+    waiting = {one["kind"] for one in sandbox.json("review")}
     if mode == "interactive":
         assert text == b"# Mine\r\n\r\nno end"
         assert waiting >= {"idea-surface", "incubator-gc"}

@@ -1,12 +1,13 @@
 """A folder of an idea that the user renamed in Obsidian works like any other."""
 
 import os
+import shutil
 
 import pytest
 
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
-from memoryvault.pipelines.review import Approve
-from memoryvault.runtime.errors import EntryInvalid
+from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.runtime.errors import EntryInvalid, EntryNotFound
 from memoryvault.runtime.paths import check_new_name
 from memoryvault.services.ideas.archive import purge_trash, put_away, restore
 from memoryvault.services.ideas.incubator import refresh_list
@@ -68,8 +69,8 @@ def test_ideas_in_renamed_folders_are_listed_and_answered_with_the_others(bed: B
     refresh_list(bed.settings, bed.journal)
     assert bed.files()[IDEAS_LIST] == before
     assert set(listed(bed.store.read(IDEAS_LIST).body)) == {"one", name, "three"}
-    answers = parse_answers(f"archive {name}, one", ["one", name, "three"]) if ";" not in name else None
-    if answers is not None:
+    if ";" not in name:
+        answers = parse_answers(f"archive {name}, one", ["one", name, "three"])
         assert answers == {name: Answer.ARCHIVE, "one": Answer.ARCHIVE}
     bed.reviewer.answer(IDEAS_LIST, {name: Answer.DELETE, "one": Answer.ARCHIVE}, run="t")
     assert set(listed(bed.store.read(IDEAS_LIST).body)) == {"three"}
@@ -85,6 +86,24 @@ def test_a_renamed_idea_is_asked_about_and_answered(bed: Bed, name: str) -> None
     assert isinstance(decided, DecisionOutcome)
     assert f"/{name}/_index.md]]" in ideas_file(bed)
     assert surface(bed.settings, bed.journal, name, run="t") == decided.path
+
+
+def test_that_a_renamed_idea_is_not_wanted_is_remembered_in_its_note(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    (bed.vault / INCUBATOR / str(question.extra["idea"])).rename(bed.vault / INCUBATOR / "retries")
+    bed.reviewer.decide(question.path, Reject(), run="t")
+    assert find_idea(bed.store, "retries").extra["surface"] == "declined"
+
+
+def test_a_question_about_an_idea_that_is_gone_can_only_be_rejected(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    shutil.rmtree(bed.vault / INCUBATOR / str(question.extra["idea"]))
+    with pytest.raises(EntryNotFound, match="there is no idea"):
+        bed.reviewer.decide(question.path, Approve(), run="t")
+    bed.reviewer.decide(question.path, Reject(), run="t")
+    assert bed.reviewer.waiting() == []
 
 
 def test_that_a_renamed_idea_was_listed_is_taken_back_from_a_list_that_was_edited_since(bed: Bed) -> None:

@@ -74,18 +74,18 @@ def tick(bed: Bed, slug: str, answer: str) -> None:
     file.write_text(before + heading + after.replace(f"- [ ] {answer}", f"- [x] {answer}", 1), "utf-8")
 
 
-@pytest.mark.parametrize(("days", "asked"), [(0, False), (179, False), (180, True), (400, True)])
-def test_after_six_months_of_thirty_days_an_idea_is_asked_for(bed: Bed, days: int, asked: bool) -> None:
-    old_idea(bed, "one", days)
+@pytest.mark.parametrize("fields", [{}, {"surfaced_at": "2020-03-01T10:00:00Z"}], ids=["new", "of an old session"])
+@pytest.mark.parametrize(
+    ("months", "days", "asked"), [(6, 0, False), (6, 179, False), (6, 180, True), (1, 29, False), (1, 30, True)]
+)
+def test_so_many_months_of_thirty_days_after_its_capture_an_idea_is_asked_for(
+    bed: Bed, months: int, days: int, asked: bool, fields: dict[str, str]
+) -> None:
+    old_idea(bed, "one", days, **fields)
+    bed.env = {**bed.env, "MEMORY_INCUBATOR_GC_MONTHS": str(months)}
     assert stale(bed) == (["one"] if asked else [])
     assert (bed.vault / IDEAS_LIST).exists() is asked
     assert find_idea(bed.store, "one").status == "incubating"
-
-
-def test_the_months_are_a_setting(bed: Bed) -> None:
-    old_idea(bed, "one", 31)
-    bed.env = {**bed.env, "MEMORY_INCUBATOR_GC_MONTHS": "1"}
-    assert stale(bed) == ["one"]
 
 
 def test_a_note_without_dates_is_as_old_as_its_file(bed: Bed) -> None:
@@ -94,12 +94,6 @@ def test_a_note_without_dates_is_as_old_as_its_file(bed: Bed) -> None:
     year_ago = time.time() - 365 * 86_400
     os.utime(path, (year_ago, year_ago))
     assert stale(bed) == ["one"]
-
-
-@pytest.mark.parametrize(("days", "asked"), [(0, False), (179, False), (180, True)])
-def test_the_clock_of_an_old_sessions_idea_starts_when_it_was_captured(bed: Bed, days: int, asked: bool) -> None:
-    old_idea(bed, "one", days, surfaced_at="2020-03-01T10:00:00Z")
-    assert stale(bed) == (["one"] if asked else [])
 
 
 def test_an_edit_in_obsidian_is_coming_back(bed: Bed, one: Path) -> None:
@@ -166,7 +160,6 @@ def test_a_recall_of_the_programs_own_is_nobodys_coming_back(bed: Bed, one: Path
     assert stale(bed) == ["one"]
 
 
-@pytest.mark.slow
 def test_special_files_among_the_notes_block_nothing(bed: Bed, one: Path) -> None:
     """A pipe without a writer, and a device without an end."""
     os.mkfifo(bed.root / "pipe.md")
@@ -272,7 +265,6 @@ def test_idea_dragged_into_the_trash_stays_for_thirty_days(bed: Bed, one: Path) 
     assert (trashed.parent / "no-note").exists()
 
 
-@pytest.mark.slow
 def test_an_idea_whose_deletion_was_interrupted_is_not_gone_at_once(bed: Bed) -> None:
     """Killed once the folder lies in the trash, before its note says since when."""
     folder = old_idea(bed, "one", 400).parent
@@ -413,7 +405,6 @@ def test_answers_are_read_from_a_line() -> None:
         assert parse_answers(text, slugs) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["keep", "archive", "delete"])
 @pytest.mark.parametrize(
     "point",
@@ -434,7 +425,6 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, one: Path, answe
     assert [name for name, folder in places.items() if folder.exists()] == [answer]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
 @pytest.mark.parametrize("linked", [IDEA_ARCHIVE, INCUBATOR])
 def test_a_folder_that_became_a_link_out_of_the_vault_holds_up_no_later_answer(

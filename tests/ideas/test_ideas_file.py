@@ -70,22 +70,16 @@ def test_unsorted_sections_of_the_user_stay_unsorted() -> None:
     assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
 
 
-EARLY, LATE = "## 2026-05-01: Early\nx\n\n", "## 2026-06-01: Late\ny\n"
+BELOW_THE_SECTION = "What I think of it.\n\n", "### More\n\ntext\n\n", "```\n## 2026-05-20: code\n```\n\n"
+HEADINGS = "# June\n\nA hot month.\n\n", "## Mine\n\ntext\n\n", "# A\n\n## B\n\n"
 
 
-@pytest.mark.parametrize(
-    "between",
-    ["What I think of it.\n\n", "### More\n\ntext\n\n", "- [ ] a task\n\n---\n\n", "```\n## 2026-05-20: code\n```\n\n"],
-)
-def test_text_below_a_section_stays_below_it(between: str) -> None:
-    after = with_section("# Ideas\n\n" + EARLY + between + LATE, SECTION, DAY)
-    assert after == "# Ideas\n\n" + EARLY + between + SECTION + "\n" + LATE
-
-
-@pytest.mark.parametrize("between", ["# June\n\nA hot month.\n\n", "## Mine\n\ntext\n\n", "# A\n\n## B\n\n"])
-def test_a_section_never_comes_between_the_users_heading_and_what_stands_below_it(between: str) -> None:
-    after = with_section("# Ideas\n\n" + EARLY + between + LATE, SECTION, DAY)
-    assert after == "# Ideas\n\n" + EARLY + SECTION + "\n" + between + LATE
+@pytest.mark.parametrize("between", [*BELOW_THE_SECTION, *HEADINGS])
+def test_text_below_a_section_or_a_heading_stays_below_it(between: str) -> None:
+    early, late = "# Ideas\n\n## 2026-05-01: Early\nx\n\n", "## 2026-06-01: Late\ny\n"
+    after = with_section(early + between + late, SECTION, DAY)
+    parts = (between, SECTION, "\n") if between in BELOW_THE_SECTION else (SECTION, "\n", between)
+    assert after == "".join((early, *parts, late))
 
 
 _BLOCKS = st.sampled_from(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.runtime.errors import UsageError
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.conflicts import find_copy, settle_copy
 from memoryvault.services.incidents import add, find
@@ -66,10 +65,6 @@ def test_another_failure_has_another(one: str, other: str) -> None:
     assert read_failure(one).fingerprint != read_failure(other).fingerprint
 
 
-def test_the_title_is_the_error_not_the_noise_before_it() -> None:
-    assert read_failure(PYTHON).message.startswith("sqlite3.OperationalError: database is locked")
-
-
 def test_a_second_occurrence_is_counted_in_one_entry_scrubbed(bed: Bed) -> None:
     token = "ghp_" + "b" * 36
     first = add(bed.store, PYTHON + f"\nann@example.com used {token}", project="shop")
@@ -105,9 +100,7 @@ def test_rejected_incident_is_not_found(bed: Bed) -> None:
 
 
 @pytest.mark.slow
-def test_an_empty_report_and_a_huge_one(bed: Bed) -> None:
-    with pytest.raises(UsageError, match="empty"):
-        add(bed.store, " \n")
+def test_of_a_huge_report_a_part_is_kept_by_which_it_is_known_again(bed: Bed) -> None:
     add(bed.store, "x\n" * 500_000 + PYTHON)
     assert len(next(iter(bed.files().values()))) < 25_000
     assert [one.exact for one in find(bed.store, "x\n" * 400_000 + PYTHON, lambda _: [])] == [True]
@@ -211,8 +204,7 @@ def merged(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
         noted,
         proposed,
         merged,
-        pytest.param(evolved, marks=pytest.mark.slow),
-        pytest.param(edited_in_review, marks=pytest.mark.slow),
+        *(pytest.param(way, marks=pytest.mark.slow) for way in (evolved, edited_in_review)),
     ],
 )
 def test_no_way_of_writing_an_incident_goes_around_the_full_scrub(

@@ -12,12 +12,18 @@ def entry(body: str, head: str = "") -> Entry:
     return parse_entry("personal-private/fix/some-note.md", (front + body).encode())
 
 
-def test_a_short_note_is_one_chunk_of_title_tags_and_text() -> None:
-    (chunk,) = chunk_entry(entry("# Use pnpm\n\nNever npm.\n\nNor yarn.", "tags: [javascript, tooling]\n"))
+def test_a_short_note_is_one_chunk_of_title_tags_aliases_and_text() -> None:
+    (chunk,) = chunk_entry(
+        entry("# Use pnpm\n\nNever npm.\n\nNor yarn.", "tags: [javascript]\naliases: [package manager]\n")
+    )
 
     assert chunk.ordinal == 0
-    assert (chunk.title, chunk.tags, chunk.body) == ("Use pnpm", "javascript tooling", "Never npm.\n\nNor yarn.")
-    assert chunk.embed_text == "Use pnpm\njavascript tooling\nNever npm.\n\nNor yarn."
+    assert (chunk.title, chunk.tags, chunk.body) == (
+        "Use pnpm",
+        "javascript package manager",
+        "Never npm.\n\nNor yarn.",
+    )
+    assert chunk.embed_text == "Use pnpm\njavascript package manager\nNever npm.\n\nNor yarn."
 
 
 def test_a_name_made_of_the_statement_is_not_embedded_twice() -> None:
@@ -26,13 +32,6 @@ def test_a_name_made_of_the_statement_is_not_embedded_twice() -> None:
 
     assert chunk.title == "some note"
     assert chunk.embed_text == statement
-
-
-def test_aliases_are_found_like_tags() -> None:
-    (chunk,) = chunk_entry(entry("# Use pnpm\n\nNever npm.", "tags: [a]\naliases: [package manager]\n"))
-
-    assert "package manager" in chunk.tags
-    assert "package manager" in chunk.embed_text
 
 
 def test_the_model_gets_the_usual_form_of_letters_and_the_mark_of_a_cut_as_it_is() -> None:

@@ -100,7 +100,6 @@ def test_a_service_says_the_version_that_it_runs_when_another_is_installed_meanw
         service.end()
 
 
-@pytest.mark.slow
 def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user: Settings) -> None:
     texts = ["we ship on Tuesdays", "the kettle is upstairs"]
     with SemanticSimilarity(user) as meaning:
@@ -113,25 +112,18 @@ def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user
     assert other < 0.99
 
 
-@pytest.fixture
-def unstartable(user: Settings) -> Settings:
-    """The file for the service's errors cannot be opened."""
+def test_where_no_service_can_be_started_that_is_said_in_one_line_and_the_index_answers(
+    bed: Bed, user: Settings
+) -> None:
     Path(user.state.log, "serve.stderr").mkdir(parents=True)
-    return user
-
-
-def test_a_question_is_answered_from_the_index_when_no_service_can_be_started(bed: Bed, unstartable: Settings) -> None:
     bed.write("notes/pnpm.md", "We install with pnpm.", status="active")
     bed.index()
     request: dict[str, object] = {"k": 5, "project": None, "include": []}
-    answer = recall_entries(unstartable, bed.state, "pnpm", request, caller="test", patience_seconds=0)
+    answer = recall_entries(user, bed.state, "pnpm", request, caller="test", patience_seconds=0)
     assert [hit["slug"] for hit in answer.hits] == ["pnpm"]
     assert "cannot be started" in answer.without_service
-
-
-def test_a_service_that_cannot_be_started_is_said_in_one_line(unstartable: Settings) -> None:
     with pytest.raises(ServiceUnavailable, match="cannot be started"):
-        ensure_service(unstartable)
+        ensure_service(user)
 
 
 def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:
@@ -140,17 +132,6 @@ def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:
         RecallClient(bed.state.recall_socket) as client,
     ):
         client.ping()
-
-
-def test_a_client_finds_its_service_again_after_a_restart(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:
-    first = listening()
-    with first.client() as client:
-        assert client.ping()["pid"] == first.pid
-        first.end()
-        with pytest.raises(ServiceUnavailable):
-            client.ping()
-        second = listening()
-        assert client.ping()["pid"] == second.pid
 
 
 def test_a_connection_dropped_for_silence_is_opened_again(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:

@@ -64,12 +64,6 @@ def test_bytes_of_another_size_or_none_are_left_out() -> None:
     assert match_vectors(analyse("pnpm"), spoken(pnpm="install"), packed) == {}
 
 
-def test_a_word_costs_an_eighth_of_a_byte_per_dimension_and_four_bytes() -> None:
-    one, two = pack_words(spoken(pnpm="install")), pack_words(spoken(pnpm="install", npm="drink"))
-
-    assert len(two) - len(one) == DIMENSION // 8 + 4
-
-
 def test_stop_words_are_not_kept() -> None:
     assert len(pack_words(spoken(the="noise", pnpm="install"))) == len(pack_words(spoken(pnpm="install")))
 

@@ -16,7 +16,6 @@ from memoryvault.index.ranking import (
     fuse,
     fuse_by_kind,
     is_near_duplicate,
-    words_score,
 )
 
 QUERY = analyse("dropping a column without downtime")
@@ -36,29 +35,6 @@ def test_the_best_chunk_counts_for_its_entry() -> None:
     ranked = fuse(QUERY, dense, [], facts(a=None, b=None))
 
     assert [(row.entry_rowid, row.chunk_rowid) for row in ranked] == [(1, 11), (2, 20)]
-
-
-def test_words_shared_by_chance_count_less_than_words_in_an_answer() -> None:
-    by_chance = WordEvidence(same=0.3, related=0.05, coverage=0.5)
-    in_an_answer = WordEvidence(same=0.3, related=0.15, coverage=0.5)
-
-    assert words_score(in_an_answer) - words_score(by_chance) > 0.1 + 0.1
-    assert words_score(WordEvidence(0.6, 0.0, 1.0)) == 0.6
-
-
-def test_a_related_answer_beats_a_distractor_that_shares_one_word() -> None:
-    dense = [DenseHit(10, 1, 0.42), DenseHit(20, 2, 0.40)]
-    keyword = [KeywordHit(20, 2, 9.0)]
-    evidence = {10: WordEvidence(0.0, 0.36, 0.0), 20: WordEvidence(0.14, 0.08, 0.3)}
-
-    assert order(fuse(QUERY, dense, keyword, facts(answer=None, distractor=None), evidence)) == [1, 2]
-
-
-def test_a_full_match_beats_a_related_one() -> None:
-    dense = [DenseHit(10, 1, 0.5), DenseHit(20, 2, 0.5)]
-    evidence = {10: WordEvidence(0.0, 0.4, 0.0), 20: WordEvidence(0.65, 0.0, 1.0)}
-
-    assert order(fuse(QUERY, dense, [], facts(related=None, exact=None), evidence)) == [2, 1]
 
 
 def test_ties_go_by_path_and_the_folders_own_note_first() -> None:
@@ -140,13 +116,6 @@ def test_where_the_first_has_all_the_words_only_one_more_is_shown_for_them_first
 def test_a_question_of_a_name_or_two_is_answered_by_all_that_bear_it() -> None:
     ranked = _echoes_and_an_answer(coverage=0.9, query=analyse("ERR_9931"))
     assert order(ranked)[:5] == [1, 2, 3, 4, 5]
-
-
-def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> None:
-    dense = [DenseHit(1, 1, 0.3), DenseHit(2, 2, 0.6)]
-    evidence = {1: WordEvidence(0.2, 0.0, 0.5), 2: WordEvidence(0.0, 0.4, 0.0)}
-
-    assert order(fuse(QUERY, dense, [], facts(a=None, b=None), evidence)) == [2, 1]
 
 
 def _by_words_or_by_vector(background: float, query: QueryAnalysis = QUERY) -> list[ScoredEntry]:

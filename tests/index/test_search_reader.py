@@ -8,7 +8,6 @@ import pytest
 from memoryvault.index import vocabulary as subject
 from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import COLUMN_WEIGHTS, SearchReader
-from memoryvault.index.vocabulary import TermCache
 from memoryvault.tests.index.bed import Bed
 
 EVERYTHING = Scope(all_projects=True)
@@ -63,18 +62,6 @@ def test_only_what_could_come_with_a_prompt_is_counted_for_the_gate(bed: Bed) ->
         assert reader.count_rivals("mine", skills=True) == 5
         assert reader.count_rivals("Mine", skills=None) == 7
         assert reader.count_rivals("mine", skills=False, folders={"", "_archive"}) == 3
-
-
-def test_readers_of_one_file_share_the_terms_that_one_has_read(indexed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "CACHE_FROM_CHUNKS", 10)
-    shared = TermCache()
-    first, second = (closing(SearchReader(indexed.index_db, term_cache=shared)) for _ in range(2))
-    with first as first_reader, second as second_reader:
-        found = first_reader.vocabulary.spelling_candidates("place77")
-        assert {"place7", "place17"} <= set(found)
-        assert {abs(len(term) - len("place77")) for term in found} <= {0, 1, 2}
-        monkeypatch.setattr(second_reader.vocabulary, "_read_terms", lambda *_: pytest.fail("read again"))
-        assert second_reader.vocabulary.spelling_candidates("place77") == found
 
 
 def test_terms_are_read_again_once_the_index_has_grown(indexed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

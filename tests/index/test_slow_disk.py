@@ -1,6 +1,5 @@
 """A vault whose disk does not answer: what the index holds is shown, in time, and it is said."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -62,19 +61,6 @@ def test_who_asks_without_a_budget_waits_no_longer_than_two_seconds(hanging: Han
     assert came, "it would hold a place in the service for ever"
     assert set(slugs(came[0])) == {"quick", "stuck"}
     assert "files-late" in came[0].degraded
-
-
-@pytest.mark.parametrize("indexed", [True, False])
-def test_a_note_that_became_a_pipe_is_passed_over(bed: Bed, indexed: bool) -> None:
-    note = bed.write("notes/pipe.md", "We install with pnpm, through a pipe.", status="active")
-    bed.write("notes/file.md", "We install with pnpm, from a file, not a pipe.", status="active")
-    if indexed:
-        bed.index()
-    note.unlink()
-    os.mkfifo(note)
-    result = bed.engine(dense=False).recall(RecallQuery("install pnpm pipe"), budget_ms=5000)
-    assert slugs(result) == ["file"]
-    assert "files-late" not in result.degraded
 
 
 @pytest.mark.hurried

@@ -16,10 +16,10 @@ WAITING = frozenset(STRONG)
 SOURCE = "{host: claude, session: s-1}"
 
 
-def found(bed: Bed, **options: object) -> list[Hit]:
+def found(bed: Bed, prompt: str = PROMPT, deadline: float | None = None, **options: object) -> list[Hit]:
     bed.refresh()
-    query = RecallQuery(PROMPT, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]  # keyword options
-    return list(recall_unreviewed(bed.engine(), bed.vault, query, None))
+    query = RecallQuery(prompt, project="shop", is_prompt=True, **options)  # type: ignore[arg-type]  # keyword options
+    return list(recall_unreviewed(bed.engine(), bed.vault, query, deadline))
 
 
 @pytest.fixture
@@ -41,8 +41,7 @@ def test_a_proposal_that_answers_strongly_comes_marked_with_its_day(said: Bed) -
 def test_it_comes_once_to_a_session_and_never_when_time_is_short(said: Bed) -> None:
     (hit,) = found(said)
     assert found(said, exclude_paths=frozenset({hit.path})) == []
-    query = RecallQuery(PROMPT, project="shop", is_prompt=True)
-    assert list(recall_unreviewed(said.engine(), said.vault, query, time.monotonic())) == []
+    assert found(said, deadline=time.monotonic()) == []
 
 
 @pytest.mark.parametrize(
@@ -61,8 +60,7 @@ def test_at_most_two_come_and_nothing_for_a_prompt_about_something_else(said: Be
         fields = {"status": "inbox", "project": "shop", "source": SOURCE}
         said.write(f"personal-projects/shop/_inbox/i{number}.md", text, **fields)
     assert len(found(said)) <= MOST
-    query = RecallQuery("write a haiku about the sea", project="shop", is_prompt=True)
-    assert list(recall_unreviewed(said.engine(), said.vault, query, None)) == []
+    assert found(said, "write a haiku about the sea") == []
 
 
 def test_a_proposal_answers_no_more_strongly_where_the_other_notes_wait_too(bed: Bed) -> None:

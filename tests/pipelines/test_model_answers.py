@@ -186,9 +186,8 @@ def test_prompt_and_schema_agree_on_the_fields() -> None:
 
 def test_a_quote_that_was_said_becomes_a_candidate_in_the_models_words() -> None:
     window = one_window(agent(0, "Shall I use npm?"), turn(1, "hmm, our builds go\nthrough pnpm in this shop"))
-    (found,) = read(
-        window, item(2, "our builds go through pnpm", statement="Builds of this shop go through pnpm.")
-    ).candidates
+    said = item(2, "our builds go through pnpm", statement="Builds of this shop go through pnpm.")
+    (found,) = read(window, said).candidates
     assert found.statement == "Builds of this shop go through pnpm."
     assert (found.records, found.role, found.typed, found.standing_rule) == (("r1",), "user", True, False)
     assert found.said is not None
@@ -221,9 +220,10 @@ def test_an_item_that_was_not_said_in_its_turn_is_dropped(wrong: object, why: st
     assert read(window, wrong) == Reading((), {why: 1})
 
 
-@pytest.mark.parametrize("value", [{}, {"candidates": None}])
+@pytest.mark.parametrize("value", [{}, {"candidates": None}, {"found": []}])
 def test_an_answer_of_another_shape_holds_nothing(value: dict[str, Any]) -> None:
-    assert read_answer(value, one_window(turn(0, "hello there")), folder_name).candidates == ()
+    reading = read_answer(value, one_window(turn(0, "hello there")), folder_name)
+    assert (reading.candidates, bool(reading.read)) == ((), False)
 
 
 def test_at_most_twenty_candidates_of_a_window_are_used() -> None:
@@ -316,13 +316,8 @@ def test_what_both_miners_found_is_one_candidate_known_by_what_was_said() -> Non
 
 def test_the_same_quote_gives_the_same_fingerprint_however_it_is_reworded() -> None:
     window = one_window(turn(0, "the builds in the shop go through pnpm"))
-    first, second = (
-        read(window, item(1, quote, statement=words)).candidates[0]
-        for quote, words in (
-            ("the builds in the shop go through pnpm", "Builds in the shop go through pnpm."),
-            ("go through pnpm", "In the shop, pnpm builds."),
-        )
-    )
+    (first,) = read(window, item(1, "the builds in the shop go through pnpm")).candidates
+    (second,) = read(window, item(1, "go through pnpm", statement="In the shop, pnpm builds.")).candidates
     assert first.statement != second.statement
     assert fingerprint(first.identity) == fingerprint(second.identity)
 
@@ -341,23 +336,18 @@ def test_what_the_local_reader_thinks_likely_and_the_model_does_not_name_is_no_p
 @pytest.mark.parametrize(
     ("turns", "items"),
     [
-        pytest.param(LIKELY, [item(1, "staging database is on port 5433")], id="named by the model"),
-        pytest.param(LIKELY, [item(1, "staging listens on 5433")], id="named in words that were not said"),
-        pytest.param([turn(0, "remember: staging listens on 5433")], [], id="an explicit form"),
-        pytest.param(
-            [turn(0, LIKELY[0].text + ". And look at page 7" * 300)], [], id="a message that was sent in parts"
-        ),
+        (LIKELY, [item(1, "staging database is on port 5433")]),
+        (LIKELY, [item(1, "staging listens on 5433")]),
+        ([turn(0, "remember: staging listens on 5433")], []),
+        ([turn(0, LIKELY[0].text + ". And look at page 7" * 300)], []),
     ],
+    ids=["named by the model", "in words that were not said", "an explicit form", "a message sent in parts"],
 )
 def test_it_stays_a_proposal(turns: list[Turn], items: list[dict[str, object]]) -> None:
     local = mine(turns, eagerness="eager")
     assert [tier_of(one)[0] for one in local] == [Tier.MEDIUM]
     answer = read(one_window(*turns), *items)
     assert [tier_of(one)[0] for one in merge_candidates(local, answer.candidates, answer.read)] == [Tier.MEDIUM]
-
-
-def test_an_answer_that_is_none_reads_nothing() -> None:
-    assert not read_answer({"found": []}, one_window(*LIKELY), lambda cwd: cwd).read
 
 
 def test_a_rule_that_the_local_miner_found_keeps_the_users_words() -> None:

@@ -94,16 +94,13 @@ def test_a_sentence_in_brackets_is_told_without_them() -> None:
     assert found.statement.startswith("we squash when we merge (b)")
 
 
-def test_the_question_that_is_answered_is_a_whole_sentence() -> None:
-    asked = Turn(
-        Role.ASSISTANT, Origin.ASSISTANT, "Done. Should I update CLAUDE.md and commit?\n\nSee x.md?a=1.", "r0", "s1"
-    )
-    turns = [asked, PROMPT._replace(text="we never commit")]
+def test_the_question_that_is_answered_is_told_as_a_whole_sentence_apart_from_the_statement() -> None:
+    turns = [says("Done. Should I update CLAUDE.md?\n\nSee x.md?a=1."), PROMPT._replace(text="we never commit")]
     (found,) = mine(turns, reader=Said("commit"))
-    assert found.occasion == "in answer to: “Should I update CLAUDE.md and commit?”"
-    turns = [asked._replace(text="Which port?"), PROMPT._replace(text="the one that is free, 5544")]
+    assert found.occasion == "in answer to: “Should I update CLAUDE.md?”"
+    turns = [says("Which port?"), PROMPT._replace(text="the one that is free, 5544")]
     (found,) = mine(turns, reader=Said("5544"))
-    assert found.occasion == "in answer to: “Which port?”"
+    assert (found.statement, found.occasion) == ("the one that is free, 5544", "in answer to: “Which port?”")
 
 
 def test_several_things_in_one_message_are_several_memories() -> None:
@@ -147,7 +144,9 @@ def test_an_idea_is_one_by_its_own_measure() -> None:
     assert found.category == "idea"
 
 
-@pytest.mark.parametrize("said", ["Decision: the CLI is one binary, locked", "From now on the CLI is one binary."])
+@pytest.mark.parametrize(
+    "said", ["Decision: the CLI is one binary", "locked: the CLI is one binary", "From now on the CLI is one binary."]
+)
 def test_what_is_said_outright_to_hold_is_no_idea(said: str) -> None:
     for worth in (0.0, 0.2, 0.6):
         (found,) = read(said, Said("binary", worth=worth, category="fact", idea=0.9))
@@ -164,16 +163,6 @@ def test_what_is_said_outright_to_hold_is_no_idea(said: str) -> None:
 )
 def test_a_greeting_or_a_first_order_is_nothing_to_words_alone(said: str) -> None:
     assert mine([PROMPT._replace(text=said)]) == []
-
-
-def test_an_answer_tells_what_it_answers_apart_from_the_statement() -> None:
-    turns = [
-        Turn(Role.ASSISTANT, Origin.ASSISTANT, "Which port does staging use?", "a1", "s1"),
-        PROMPT._replace(text="8081 always"),
-    ]
-    (found,) = mine(turns, reader=Said("8081"))
-    assert found.statement == "8081 always"
-    assert found.occasion == "in answer to: “Which port does staging use?”"
 
 
 # ------------------------------------------------------------------------------------------------- fixes
@@ -203,17 +192,9 @@ def test_a_failure_is_told_by_the_line_that_says_what_failed(output: str, told: 
     assert found.statement.endswith("”; it passed after `npm ci`")
 
 
-def test_a_change_to_a_file_of_which_nothing_is_told_is_no_cure() -> None:
-    assert mine([*ran(1, True, "KeyError: 'title'"), *edited("label.go"), *ran(2, False)], reader=Said()) == []
-
-
 def test_what_announces_a_list_is_no_cure() -> None:
-    turns = [
-        *ran(1, True, "KeyError: 'a'"),
-        says("Three issues to fix because of it:"),
-        *ran(3, False, "", "npm ci"),
-        *ran(2, False),
-    ]
+    told, cure = says("Three issues to fix because of it:"), ran(3, False, "", "npm ci")
+    turns = [*ran(1, True, "KeyError: 'a'"), told, *cure, *ran(2, False)]
     assert [found.role for found in mine(turns, reader=Said())] == ["tool"]
 
 
@@ -263,8 +244,9 @@ def test_what_the_agent_tells_after_the_run_that_proves_it_is_a_fix() -> None:
         assert mine([*ran(1, True, "E  x"), *edited("a.py"), *ran(2, False), *other, told], reader=Said()) == []
 
 
-def test_a_failure_that_nothing_cured_is_no_fix() -> None:
+def test_a_failure_that_nothing_cured_or_of_whose_cure_nothing_is_told_is_no_fix() -> None:
     assert mine([*ran(1, True, "E  x"), says("Let me fix the test.")], reader=Said()) == []
+    assert mine([*ran(1, True, "KeyError: 'title'"), *edited("label.go"), *ran(2, False)], reader=Said()) == []
 
 
 @pytest.mark.parametrize("split", range(1, 5))
@@ -290,20 +272,15 @@ STATED = (
 )  # fmt: skip
 
 
-class Doubtful:
-    name = "words"
+class Doubtful(Said):
+    """Thinks the same of every sentence."""
 
     def __init__(self, worth: float = 0.0, idea: float = 0.0) -> None:
-        self.worth = worth
-        self.idea = idea
-
-    def read(self, message: Message) -> MessageReading:
-        part = SentenceReading(self.worth, "preference", 0.0, "prompt")
-        return MessageReading(self.worth, self.idea, 0.0, [part for _ in message.sentences])
+        super().__init__("", worth=worth, idea=idea)
 
 
 def prompt(text: str) -> Turn:
-    return Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
+    return PROMPT._replace(text=text)
 
 
 @pytest.mark.parametrize("text", STATED)
@@ -322,11 +299,6 @@ def test_always_in_another_language_is_a_hint_if_the_reader_denies_it(
     """It often means "still", in a report of a bug."""
     (candidate,) = mine([prompt(text)], reader=Doubtful(worth))
     assert candidate.claimed_rule is is_proposed
-
-
-def test_a_decision_is_no_idea() -> None:
-    (candidate,) = mine([prompt("locked: the export stays as it is until March")], reader=Doubtful(0.1, idea=0.9))
-    assert candidate.category != "idea"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from memoryvault.pipelines.research import (
     safe_link,
     summary_of,
     typed_links,
-    web_text,
     with_receipt,
     within_tokens,
     without_receipt,
@@ -70,15 +69,20 @@ def test_a_private_name_is_in_no_query_however_it_is_written(text: str, name: st
     assert {"robot", "の"}.issuperset(words[1:])
 
 
-def test_two_cjk_letters_count_as_a_word_of_a_query() -> None:
-    title = "温室的番茄需要在夜间浇水机器人自动完成全部工作"
-    assert query_of(title, "番茄番茄浇水") == title[:10]
-    assert query_of("番茄 Watering robot", "土壤") == "番茄 watering robot 土壤"
-    assert query_of("デプロイ", "サーバーを再起動する仕組みについて考えたい") == "デプロイ サーバー"
-
-
-def test_the_rest_of_an_identifier_is_no_word() -> None:
-    assert query_of("Watering robot", "Ask 10prodhost or _internal or 3x-prodhost") == "watering robot ask"
+@pytest.mark.parametrize(
+    ("title", "text", "query"),
+    [
+        ("温室的番茄需要在夜间浇水机器人自动完成全部工作", "番茄番茄浇水", "温室的番茄需要在夜间"),
+        ("番茄 Watering robot", "土壤", "番茄 watering robot 土壤"),
+        ("デプロイ", "サーバーを再起動する仕組みについて考えたい", "デプロイ サーバー"),
+        ("Watering robot", "Ask 10prodhost or _internal or 3x-prodhost", "watering robot ask"),
+        ("Watering HTTPS://example.org/wiki_(apollo(moon robot", "", "watering robot"),
+    ],
+)
+def test_two_cjk_letters_count_as_a_word_and_the_rest_of_an_identifier_or_address_does_not(
+    title: str, text: str, query: str
+) -> None:
+    assert query_of(title, text) == query
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
@@ -127,10 +131,6 @@ def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
 )
 def test_a_link_ends_before_punctuation_and_unpaired_brackets(text: str, link: str) -> None:
     assert typed_links(text, written_by_agent=False) == [link]
-
-
-def test_no_part_of_an_address_gets_into_a_query() -> None:
-    assert query_of("Watering HTTPS://example.org/wiki_(apollo(moon robot", "") == "watering robot"
 
 
 def test_links_of_a_passage_that_the_user_did_not_type_are_not_followed() -> None:
@@ -191,14 +191,6 @@ def test_related_notes_are_wikilinks_with_excerpts() -> None:
     assert "[[Garden/Tomatoes|A / title]]" in text
     assert "> night\n> water" in text
     assert related_text("Found.", [], "nothing") == "nothing"
-
-
-def test_text_from_the_web_says_what_it_is() -> None:
-    text = web_text(
-        "wikipedia", "https://example.org", "robot", [ResearchSource("T", "https://example.org/t", "x")], "", ""
-    )
-    assert "Untrusted text from the web" in text.splitlines()[0]
-    assert "`robot`" in text
 
 
 def test_a_receipt_takes_the_place_of_the_earlier_one() -> None:

@@ -142,16 +142,12 @@ def test_an_entry_with_the_most_evidence_is_not_extended_but_may_move() -> None:
     assert routed(GUESS, waiting).supersedes == waiting.path
 
 
-def seen(occurrences: int, *sessions: str, status: str = "inbox", project: str | None = None) -> Known:
-    path = "personal-private/_inbox/x.md" if status == "inbox" else "personal-projects/shop/preferences/x.md"
-    return Known(path, status, occurrences, frozenset({"r0"}), frozenset(sessions), project)
-
-
 def test_a_hint_at_what_is_saved_counts_for_nothing() -> None:
     for occurrences in (1, 9):
-        assert routed(GUESS, seen(occurrences, "s0", "s1", status="active")).action is Action.NOTHING
+        often = replace(entry("active", occurrences, "r0"), sessions=frozenset({"s0", "s1"}))
+        assert routed(GUESS, often).action is Action.NOTHING
     claimed = replace(GUESS, claimed_rule=True)
-    assert routed(claimed, seen(1, "s0", status="active")).action is Action.STRENGTHEN
+    assert routed(claimed, entry("active", 1, "r0")).action is Action.STRENGTHEN
 
 
 @pytest.mark.parametrize("status", ["inbox", "pending"])
@@ -192,9 +188,5 @@ def test_the_reversal_of_a_rule_asks_in_every_mode(mode: ReviewMode, folder: str
 
 
 def test_an_unknown_mode_asks() -> None:
-    assert [review_mode(text) for text in ("auto", "silent", "interactive", "x")] == [
-        "auto",
-        "silent",
-        "interactive",
-        "interactive",
-    ]
+    modes = [review_mode(text) for text in (*MODES, "x")]
+    assert modes == [*MODES, "interactive"]

@@ -95,11 +95,8 @@ def test_an_ampersand_belongs_to_a_password_unless_something_else_begins_there(t
 @pytest.mark.parametrize("form", ["{}", '"{}"'])
 @pytest.mark.parametrize("name", ["password is ", "DB_PASSWORD="])
 def test_a_date_after_the_word_password_is_redacted(name: str, form: str) -> None:
-    assert scrub(name + form.format("1987-04-12")) == name + form.format("[REDACTED-PASSWORD]")
-    assert (
-        scrub(f"my {name}{form.format('1987-04-12')} is needed")
-        == f"my {name}{form.format('[REDACTED-PASSWORD]')} is needed"
-    )
+    for text in (f"{name}{form}", f"my {name}{form} is needed"):
+        assert scrub(text.format("1987-04-12")) == text.format("[REDACTED-PASSWORD]")
 
 
 @pytest.mark.parametrize(
@@ -181,8 +178,9 @@ def test_a_number_of_a_card_or_account_is_redacted_under_either_policy(text: str
 @pytest.mark.parametrize(
     "text",
     [
-        "mail bob@acme.test", "in /home/bob/shop/a.py", "call +49 30 1234567", "~/.claude/projects/-Users-bob-shop",
-        "https://x.test/?to=bob%40acme.test", "call (030) 1234567", "06 12 34 56 78", "phone 5555550123",
+        "mail bob@acme.test", "bob@example.com", "in /home/bob/shop/a.py", "call +49 30 1234567",
+        "~/.claude/projects/-Users-bob-shop", "https://x.test/?to=bob%40acme.test", "call (030) 1234567",
+        "06 12 34 56 78", "phone 5555550123",
         "/mnt/c/Users/bob/shop", '"\\/home\\/bob\\/shop"', "?path=%2Fhome%2Fbob%2Fshop",
         "\\\\wsl$\\Ubuntu\\home\\bob\\shop",
     ],
@@ -199,14 +197,13 @@ def test_personal_data_goes_only_under_the_full_policy(text: str) -> None:
         "/home/ec2-user/app.log and ~/.claude/projects/-home-dev-shop",
         "Author: Test User <test@example.com>",
         "write to you@mail.example.org",
+        "phone: 2026-11-22 10:30",
+        "tel 12 34",
+        "192.168.100.200 and 20261122123344",
     ],
 )
-def test_an_account_named_after_a_role_stays(text: str) -> None:
+def test_an_account_named_after_a_role_and_a_number_of_no_telephone_stay(text: str) -> None:
     assert scrub(text, Policy.FULL) == text
-
-
-def test_a_persons_address_at_a_reserved_domain_is_redacted() -> None:
-    assert scrub("bob@example.com", Policy.FULL) == "[REDACTED-EMAIL]"
 
 
 @pytest.mark.parametrize(
@@ -220,11 +217,6 @@ def test_a_persons_address_at_a_reserved_domain_is_redacted() -> None:
 )
 def test_the_host_of_an_address_with_a_password_stays(address: str, left: str) -> None:
     assert scrub(f"connect to {address}, please") == f"connect to {left}, please"
-
-
-@pytest.mark.parametrize("text", ["phone: 2026-11-22 10:30", "tel 12 34", "192.168.100.200 and 20261122123344"])
-def test_numbers_that_are_no_telephone_numbers_stay(text: str) -> None:
-    assert scrub(text, Policy.FULL) == text
 
 
 _KEY = [
@@ -284,27 +276,10 @@ def test_a_private_passage_is_removed_without_a_mark(text: str, left: str) -> No
 
 _PIECES = st.sampled_from(
     [
-        "password",
-        "token=",
-        ": ",
-        "'",
-        '"',
-        "\n",
-        GITHUB,
-        RANDOM,
-        "alex@example.com",
-        "/home/bob/x",
-        "[REDACTED-API-KEY]",
-        "<private>",
-        "</private>",
-        "-----BEGIN PRIVATE KEY-----",
-        "AbC123",
-        " is ",
-        "=",
-        "é",
-        "İ",
+        "password", "token=", ": ", "'", '"', "\n", GITHUB, RANDOM, "alex@example.com", "/home/bob/x",
+        "[REDACTED-API-KEY]", "<private>", "</private>", "-----BEGIN PRIVATE KEY-----", "AbC123", " is ", "=", "é", "İ",
     ]
-)
+)  # fmt: skip
 
 
 @given(st.lists(_PIECES | st.text(max_size=8), max_size=20).map("".join))
@@ -322,35 +297,14 @@ def test_findings_are_in_order_and_inside(text: str) -> None:
 @pytest.mark.parametrize(
     "unit",
     [
-        "a",
-        "password ",
-        "password=",
-        'key="secret" value="',
-        "token: ",
-        "/Users/",
-        "a@b.",
-        "<private ",
-        "-----BEGIN PRIVATE KEY-----",
-        "://a:",
-        "PuTTY-User-Key-File-2",
-        "\\",
-        "1234 ",
-        "-",
-        "login a password ",
-        *(
-            pytest.param(unit, marks=pytest.mark.slow)
-            for unit in (
-                "<private>",
-                "-----BEGIN PRIVATE KEY-----\n  1\t" + "A1b2" * 16 + "\n",
-                "://a:b@",
-                "phone: 1 ",
-                "+1 (0)1 ",
-                "a'b@",
-                "%2Fhome%2F",
-            )
-        ),
+        "a", "password ", "password=", 'key="secret" value="', "token: ", "/Users/", "a@b.", "<private ",
+        "-----BEGIN PRIVATE KEY-----", "://a:", "PuTTY-User-Key-File-2", "\\", "1234 ", "-", "login a password ",
+        *(pytest.param(unit, marks=pytest.mark.slow) for unit in (
+            "<private>", "-----BEGIN PRIVATE KEY-----\n  1\t" + "A1b2" * 16 + "\n", "://a:b@", "phone: 1 ", "+1 (0)1 ",
+            "a'b@", "%2Fhome%2F",
+        )),
     ],
-)
+)  # fmt: skip
 def test_no_text_takes_more_than_linear_time(unit: str) -> None:
     assert_linear(lambda length: partial(scrub, unit * (length // len(unit))), 80_000)
 
@@ -373,11 +327,6 @@ def test_recall_and_false_positives_on_the_development_strings() -> None:
 def test_secrets_are_found_without_the_list_of_issuers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryvault.pipelines.scrub.MARKED_TOKEN", NOTHING)
     assert score(load(shared_data("secrets/dev.jsonl.gz"))).recall >= 0.87
-
-
-@pytest.mark.parametrize("name", ["sk-learn-pipeline-notes-2026-05", "fw_update_procedure_2026_notes"])
-def test_a_note_named_with_words_and_dates_is_no_token(name: str) -> None:
-    assert findings(f"see [[notes/{name}]]") == ()
 
 
 @pytest.mark.parametrize("end", ["x7Kq2mPz9LwT4vBn8RcY", "1234-5678-90ab-cdef-2026", "kwTzqPmXrLbNvJhGfDsC-2026"])
@@ -412,6 +361,10 @@ def test_a_value_after_the_name_of_a_service_is_judged_by_its_characters(given: 
         "encoder: tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u(size)",
         '"torchvision": "MiniCPMV4_6ImageProcessorPil2"',
         "branch: feature/rework-of-the-2nd-login-page-v3",
+        # A key of a record, and a note named with words and a date.
+        'publicKey: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
+        'sort_key: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"',
+        "see [[notes/sk-learn-pipeline-notes-2026-05]] and [[notes/fw_update_procedure_2026_notes]]",
     ],
 )
 def test_a_random_value_with_the_name_of_an_id_or_digest_stays(text: str) -> None:
@@ -458,11 +411,6 @@ def test_a_random_token_is_not_taken_for_the_name_of_a_class(form: str) -> None:
 @pytest.mark.parametrize("given", ["{}", "look at {} please", '"{}",'])
 def test_a_token_is_recognised_by_its_issuers_mark(token: str, given: str) -> None:
     assert str(scrub(given.format(token))) == given.format("[REDACTED-API-KEY]")
-
-
-@pytest.mark.parametrize("name", ["publicKey", "sort_key"])
-def test_a_key_of_a_record_stays(name: str) -> None:
-    assert findings(f'{name}: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"') == ()
 
 
 @pytest.mark.parametrize("name", ["?key=", "?se=1&sig=", "&X-Amz-Signature=", "&amp;sig="])

@@ -1,6 +1,5 @@
 """The table of rules and the project's own lines: every row finds what it is for, and ordinary lines stay."""
 
-import json
 import random
 import re
 import string
@@ -9,7 +8,7 @@ import pytest
 
 from memoryvault.bench.scrub import Line, own_lines, own_score
 from memoryvault.pipelines.scrub import Policy, findings, scrub
-from memoryvault.pipelines.secret_model import ALPHABET, WEIGHTS_FILE, features_of, load, packaged
+from memoryvault.pipelines.secret_model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.secret_rules import INTRODUCED, SHAPES, Rule
 from memoryvault.pipelines.seed_phrases import WORDS_FILE
 
@@ -128,10 +127,6 @@ def test_a_secret_is_found_by_what_introduces_it_and_by_its_shape(line: str) -> 
         assert secret not in scrubbed
 
 
-def test_a_run_without_blanks_before_a_word_for_a_login_ends_with_the_text() -> None:
-    assert findings("=" * 80 + "admin") == ()
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -149,10 +144,17 @@ def test_a_run_without_blanks_before_a_word_for_a_login_ends_with_the_text() -> 
         "wrong password: abort", "password: end-to-end encrypted",
         "my cache key 8f3c1a9be07d4c52a1f09e6b7d2c4f8a is stale", "the key is Ctrl+Shift+P",
         "use feature:Dark-Mode2 in the flag list", "the one-time password expires after 600 seconds",
-        "https://docs.acme.test/calendar/how-to-subscribe-to-a-calendar-in-outlook",
+        "https://docs.acme.test/calendar/how-to-subscribe-to-a-calendar-in-outlook", "=" * 80 + "admin",
+        "export X_TOKEN=abx_9fK2mQx7...", "web-frontend-7d4b9c6f5d-x2x9k is not ready",
+        "see cmd/entire/cli/strategy/common.go:119 and docs/plans/2026-02-01-auto-summarise-design.md",
+        "github.com/acme/shop v0.0.0-20210921155107-089bfa567519",
+        "container 3f2a9b1c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2f1a died",
+        "tests/hooks/test_stub.py::test_it_ends_in_time[claude-3]",
+        "arn:aws:kms:us-east-1:003084325827:key/84a66985-f968-4bac-82c2-365518adf157",
+        "https://files.test/v1/Qt8Q9C-_IjRouHVpD2Tuf3oHWGhDQ3kcjbAn",
     ],
 )  # fmt: skip
-def test_what_is_public_or_only_speaks_of_a_secret_stays(line: str) -> None:
+def test_what_is_public_ordinary_or_cut_short_or_only_speaks_of_a_secret_stays(line: str) -> None:
     assert str(scrub(line, Policy.SECRETS)) == line
 
 
@@ -189,40 +191,12 @@ def test_the_whole_token_goes() -> None:
     assert scrub(f"try {secret} instead", Policy.SECRETS) == "try [REDACTED-API-KEY] instead"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "see cmd/entire/cli/strategy/common.go:119 and docs/plans/2026-02-01-auto-summarise-design.md",
-        "web-frontend-7d4b9c6f5d-x2x9k is not ready",
-        "github.com/acme/shop v0.0.0-20210921155107-089bfa567519",
-        "container 3f2a9b1c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c4d3e2f1a died",
-        "tests/hooks/test_stub.py::test_it_ends_in_time[claude-3]",
-        "arn:aws:kms:us-east-1:003084325827:key/84a66985-f968-4bac-82c2-365518adf157",
-        "https://files.test/v1/Qt8Q9C-_IjRouHVpD2Tuf3oHWGhDQ3kcjbAn",
-    ],
-)
-def test_ordinary_text_stays(text: str) -> None:
-    assert scrub(text, Policy.SECRETS) == text
-
-
-def test_a_token_that_was_cut_short_stays() -> None:
-    assert scrub("export X_TOKEN=abx_9fK2mQx7...", Policy.SECRETS).endswith("x7...")
-
-
 @pytest.mark.parametrize("dots", ["...", "…"])
 @pytest.mark.parametrize("name", ["API_KEY=", 'token = "'])
 def test_a_whole_token_before_dots_is_removed(name: str, dots: str) -> None:
     token = "Zk3mQ9xT7vB2nL5wR8yH4dF6sJ1pC0aG"
     closing = '"' if name.endswith('"') else ""
     assert token[:20] not in scrub(f"{name}{token}{dots}{closing}", Policy.SECRETS)
-
-
-def test_the_weights_are_numbers_for_the_features_there_are() -> None:
-    data = json.loads(WEIGHTS_FILE.read_text("utf-8"))
-    model = packaged()
-    assert set(data["weights"]) == set(features_of("dO29Q~F5-VwnW.lZdd11xFF", "it is ", model.bigrams))
-    assert all(isinstance(value, float | int) for value in data["weights"].values())
-    assert len(model.bigrams) == len(ALPHABET) ** 2
 
 
 def test_weights_of_another_version_are_refused() -> None:

@@ -34,21 +34,14 @@ ALPHA = Skill(
 
 
 def entry_of(skill: Skill, **changes: str) -> SkillEntry:
-    entry = SkillEntry(
-        f"personal-skills/{entry_name(skill)}.md", "active", skill.path, skill.repo, skill.name, skill.digest
-    )
-    return replace(entry, **changes)
+    path = f"personal-skills/{entry_name(skill)}.md"
+    return replace(SkillEntry(path, "active", skill.path, skill.repo, skill.name, skill.digest), **changes)
 
 
-def plan(
-    skills: list[Skill], entries: list[SkillEntry], gone: bool = True, taken: tuple[str, ...] = ()
-) -> list[object]:
+def plan(skills: list[Skill], entries: list[SkillEntry], taken: tuple[str, ...] = ()) -> list[object]:
     paths = {skill.path for skill in skills}
-    return list(
-        plan_skills(
-            skills, entries, {each.skill_path: gone and each.skill_path not in paths for each in entries}, taken
-        )
-    )
+    gone = {each.skill_path: each.skill_path not in paths for each in entries}
+    return list(plan_skills(skills, entries, gone, taken))
 
 
 def test_changed_moved_and_renamed_skills_keep_their_entry() -> None:

@@ -24,6 +24,10 @@ LEAST_TOLD, MOST_DEMOTED = 0.95, 0.20
 RULE = "Always run the tests before you commit."
 
 
+def typed(text: str) -> Turn:
+    return Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
+
+
 def share_of_own(label: str) -> float:
     rows = [json.loads(line) for line in JUDGE.read_text("utf-8").splitlines()]
     its = [row for row in rows if row["label"] == label]
@@ -40,10 +44,6 @@ def test_most_rules_of_others_are_told_without_a_model() -> None:
 
 def test_few_rules_that_the_person_typed_are_taken_for_anothers() -> None:
     assert 1 - share_of_own("typed") <= MOST_DEMOTED
-
-
-def test_a_rule_alone_is_the_persons_own() -> None:
-    assert is_own(RULE, 0, len(RULE), NAME)
 
 
 class Says:
@@ -65,8 +65,7 @@ OWN, OTHERS = -20.0, 20.0
 
 @pytest.mark.parametrize(("apart", "saved"), [(OWN, True), (OTHERS, False)])
 def test_what_the_model_takes_for_anothers_waits(apart: float, saved: bool) -> None:
-    turn = Turn(Role.USER, Origin.PROMPT, RULE, "r1", "s1", confirmed=True)
-    (found,) = mine([turn], reader=Says(apart))
+    (found,) = mine([typed(RULE)], reader=Says(apart))
     assert found.standing_rule
     assert found.confirmed == saved
 
@@ -76,8 +75,7 @@ def test_what_the_model_takes_for_anothers_waits(apart: float, saved: bool) -> N
 )
 def test_a_memory_with_a_sentence_of_another_waits(apart: tuple[float, float], saved: bool) -> None:
     text = "no, not unittest. we use pytest here"
-    turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
-    (found,) = mine([turn], reader=Says(*apart))
+    (found,) = mine([typed(text)], reader=Says(*apart))
     assert found.statement == "not unittest. we use pytest here"
     assert found.confirmed == saved
 
@@ -96,8 +94,7 @@ def test_a_sentence_of_another_that_only_explains_the_persons_waits_with_it(
     apart: tuple[float, float], saved: bool
 ) -> None:
     text = "push straight to main without asking. from now on always do it like that"
-    turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True)
-    (found,) = mine([turn], reader=SureOfTheLast(*apart))
+    (found,) = mine([typed(text)], reader=SureOfTheLast(*apart))
     assert "push" in found.statement
     assert found.confirmed == saved
 
@@ -116,14 +113,13 @@ class SureOfNpm:
 
     def read(self, message: Message) -> MessageReading:
         worth = 0.99 if "npm" in message.text else 0.0
-        return MessageReading(
-            worth, 0.0, 0.0, [SentenceReading(worth, "preference", 0.9, "core", OWN) for _ in message.sentences]
-        )
+        part = SentenceReading(worth, "preference", 0.9, "core", OWN)
+        return MessageReading(worth, 0.0, 0.0, [part for _ in message.sentences])
 
 
 def test_a_task_is_not_saved_for_the_sake_of_anothers_words_beside_it() -> None:
     text = "put this into docs/style.md\n\n> never use npm; use pnpm"
-    turn = Turn(Role.USER, Origin.PROMPT, text, "r1", "s1", confirmed=True, apart=((text.index(">"), len(text)),))
+    turn = typed(text)._replace(apart=((text.index(">"), len(text)),))
     assert not any(found.standing_rule and found.confirmed for found in mine([turn], reader=SureOfNpm()))
 
 

@@ -31,11 +31,6 @@ SLUG = "greenhouse-watering-robot"
 TITLE = "Greenhouse watering robot"
 STATEMENT = "A robot for the greenhouse could water tomatoes at night when the soil moisture is low."
 FOLDER = f"personal-private/_idea-incubator/{SLUG}"
-CONFIG = """
-[research]
-network = {network}
-{more}
-"""
 TOMATOES = "# Tomatoes\n\nThe greenhouse tomatoes need water at night, when the soil moisture is below 40 percent.\n"
 
 
@@ -54,7 +49,7 @@ class ResearchBed:
         return self.bed.vault / FOLDER
 
     def configure(self, *, network: bool, more: str = "") -> None:
-        text = CONFIG.format(network="true" if network else "false", more=more)
+        text = f"[research]\nnetwork = {str(network).lower()}\n{more}\n"
         (self.bed.root / "config.toml").write_text(text, "utf-8")
 
     def idea(self, body: str = STATEMENT, slug: str = SLUG, title: str = TITLE, **fields: Any) -> None:
@@ -153,12 +148,7 @@ def answers(results: int = 2, text: str = "Soil moisture sensors for tomatoes") 
     numbers = range(1, results + 1)
     json_type = "application/json"
     wikipedia = {"query": {"search": [{"title": f"Article {n}", "snippet": f"<b>{text}</b>"} for n in numbers]}}
-    github = {
-        "items": [
-            {"full_name": f"someone/repo{n}", "html_url": f"https://example.org/{n}", "description": text}
-            for n in numbers
-        ]
-    }
+    found = [{"full_name": f"a/repo{n}", "html_url": f"https://example.org/{n}", "description": text} for n in numbers]
     news = {"hits": [{"title": f"Story {n}", "url": f"https://example.org/s{n}", "objectID": str(n)} for n in numbers]}
     searx = {"results": [{"title": f"Hit {n}", "url": f"https://example.org/h{n}", "content": text} for n in numbers]}
     entries = "".join(
@@ -168,7 +158,7 @@ def answers(results: int = 2, text: str = "Soil moisture sensors for tomatoes") 
     atom = f"<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'><title>x</title>{entries}</feed>"
     return {
         "/w/api.php": Reply(json.dumps(wikipedia).encode(), type=json_type),
-        "/search/repositories": Reply(json.dumps(github).encode(), type=json_type),
+        "/search/repositories": Reply(json.dumps({"items": found}).encode(), type=json_type),
         "/api/v1/search": Reply(json.dumps(news).encode(), type=json_type),
         "/search": Reply(json.dumps(searx).encode(), type=json_type),
         "/api/query": Reply(atom.encode(), type="application/atom+xml"),

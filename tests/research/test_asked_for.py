@@ -25,16 +25,6 @@ def slugs(bed: ResearchBed) -> list[str]:
     return [path.parent.name for path in bed.folder.parent.glob("*/_index.md")]
 
 
-def job_of(bed: ResearchBed, **more: object) -> Any:
-    """The part of a job that a handler needs."""
-
-    def enqueue(kind: str, args: dict[str, Any], *, unique_key: str) -> int:
-        with open_ledger(bed.settings) as ledger:
-            return ledger.enqueue(kind, args, unique_key=unique_key)
-
-    return cast("Any", SimpleNamespace(enqueue=enqueue, check_owned=lambda: None, still_owned=lambda: True, **more))
-
-
 @pytest.mark.slow
 def test_an_idea_of_a_backfill(bed: ResearchBed) -> None:
     old_session(bed.settings.session_folders["claude"] / "-home-dev-shop", 1, OTHER.statement)
@@ -63,5 +53,7 @@ def test_an_idea_of_an_agent_when_it_is_approved(bed: ResearchBed) -> None:
 
 def test_an_idea_that_nobody_asked_about_is_found_by_the_weekly_look(bed: ResearchBed) -> None:
     bed.idea()
-    gc_handler(bed.settings, job_of(bed))
+    with open_ledger(bed.settings) as ledger:
+        job = SimpleNamespace(enqueue=ledger.enqueue, check_owned=lambda: None, still_owned=lambda: True)
+        gc_handler(bed.settings, cast("Any", job))
     assert asked_for(bed) == [SLUG]

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -135,34 +136,32 @@ def test_temporary_findings_are_private(online: ResearchBed) -> None:
 NOWHERE = WebAccess(dict.fromkeys(ENGINES, "https://nowhere.invalid"))
 
 
-def test_offline_is_normal(online: ResearchBed) -> None:
-    """Names that do not resolve: the two local notes at once, as many attempts as the table says, then done."""
-    online.idea()
-    report = online.run(NOWHERE)
-    assert (report.delayed, online.state) == (1, "waiting")
-    assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    online.run_out(NOWHERE)
-    job = online.job()
-    assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
-    assert online.state == "offline"
-    assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    receipt = online.note("_index")
-    assert "- Left this machine: `nowhere.invalid, a name to resolve`\n" in receipt
-    assert online.spent().get("fetches", 0) == 0
-
-
-def test_a_network_that_resolves_names_but_connects_to_nothing_is_offline(online: ResearchBed) -> None:
+@pytest.fixture(params=["no name is resolved", "nothing answers"])
+def away(request: pytest.FixtureRequest) -> Iterator[WebAccess]:
+    """A network that resolves no name, or resolves names and connects to nothing."""
+    if request.param == "no name is resolved":
+        yield NOWHERE
+        return
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         place = ("127.0.0.1", unused.getsockname()[1])
-        nobody = WebAccess(dict.fromkeys(ENGINES, f"http://{place[0]}:{place[1]}"), frozenset({place}))
-        online.idea()
-        assert online.run(nobody).delayed == 1
-        assert online.spent().get("fetches", 0) == 0
-        online.run_out(nobody)
+        yield WebAccess(dict.fromkeys(ENGINES, f"http://{place[0]}:{place[1]}"), frozenset({place}))
+
+
+def test_offline_is_normal(online: ResearchBed, away: WebAccess) -> None:
+    """The two local notes at once, as many attempts as the table says, then done."""
+    online.idea()
+    report = online.run(away)
+    assert (report.delayed, online.state) == (1, "waiting")
+    assert online.notes() == ["related-memoryvault", "related-obsidian"]
+    online.run_out(away)
     job = online.job()
     assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
     assert online.state == "offline"
+    assert online.notes() == ["related-memoryvault", "related-obsidian"]
+    if away is NOWHERE:
+        assert "- Left this machine: `nowhere.invalid, a name to resolve`\n" in online.note("_index")
+    assert online.spent().get("fetches", 0) == 0
 
 
 def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: ResearchBed, web: Site) -> None:
@@ -186,7 +185,9 @@ def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: Resea
         assert len(ledger.list_jobs()) == waiting, "only once"
 
 
-def test_a_pass_that_waits_for_the_network_is_not_doubled_when_the_worker_starts(bed: ResearchBed, web: Site) -> None:
+def test_a_pass_that_waits_is_not_doubled_when_the_worker_starts_and_is_ended_when_the_network_is_back(
+    bed: ResearchBed, web: Site
+) -> None:
     bed.idea()
     bed.run()
     bed.configure(network=True)
@@ -198,6 +199,8 @@ def test_a_pass_that_waits_for_the_network_is_not_doubled_when_the_worker_starts
         assert len(ledger.list_jobs()) == before
     bed.run_out(access_to(web))
     assert "research: done" in bed.note("_index")
+    assert "research-wikipedia" in bed.notes()
+    assert "not resolved" not in bed.note("_index"), "what was answered since"
 
 
 def test_waiting_pass_whose_job_is_gone_is_requested_again(online: ResearchBed, web: Site) -> None:
@@ -226,15 +229,6 @@ def test_another_pass_can_be_asked_for(online: ResearchBed, web: Site) -> None:
     worker(online.settings, access_to(web)).run_until_idle(60.0)
     assert "research: done" in online.note("_index")
     assert len(web.requests) == 3
-
-
-def test_when_the_network_comes_back_the_rest_is_looked_up(online: ResearchBed, web: Site) -> None:
-    online.idea()
-    online.run(NOWHERE)
-    online.run_out(access_to(web))
-    assert online.state == "done"
-    assert "research-wikipedia" in online.notes()
-    assert "not resolved" not in online.note("_index"), "what was answered since"
 
 
 # ---- crashes

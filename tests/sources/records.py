@@ -52,6 +52,12 @@ def assistant(number: int, *blocks: dict[str, Any], **fields: Any) -> dict[str, 
     }
 
 
+def command(name: str, arguments: str) -> str:
+    """What the host writes for a slash command."""
+    head = f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"
+    return f"{head}\n<command-args>{arguments}</command-args>"
+
+
 def text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 

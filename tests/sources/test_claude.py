@@ -11,6 +11,7 @@ from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.tests.sources.records import (
     assistant,
     call,
+    command,
     human,
     queue,
     queued_attachment,
@@ -48,14 +49,9 @@ def test_what_a_person_typed_is_read(tmp_path: Path) -> None:
         user(1, "Caveat: I want you to never respond", isMeta=True),
         user(1, "You are an Explore agent. Always be terse", isSidechain=True),
         user(1, "This session is being continued. The user prefers X", isCompactSummary=True),
-        user(1, "This session is being continued from a previous conversation"),
         user(1, "Implement the following plan:\n\nalways use Redis"),
         user(1, "# Deploy\nAlways deploy", sourceToolUseID="t1"),
-        user(1, "<local-command-stdout>I prefer stdout</local-command-stdout>"),
-        user(1, "<command-name>/clear</command-name>\n<command-args></command-args>"),
-        user(1, "<task-notification>\nnever\n</task-notification>"),
         user(1, "<some-later-wrapper kind='x'>always</some-later-wrapper>"),
-        user(1, "<system-reminder>Don't include this. I expect silence.</system-reminder>"),
         user(1, [text_block("[Request interrupted by user]")]),
         user(1, "Operation stopped by hook: Another session is active"),
         user(1, "<private>always use my token</private>"),
@@ -106,24 +102,16 @@ def test_a_shell_command_of_the_user_is_bash(tmp_path: Path) -> None:
 
 
 def test_arguments_of_a_slash_command_are_the_users(tmp_path: Path) -> None:
-    content = (
-        "<command-message>deploy</command-message><command-name>/deploy</command-name>"
-        "<command-args>to staging only</command-args>"
-    )
-    (turn,) = turns(write(tmp_path / "s.jsonl", human(1, content)))
+    (turn,) = turns(write(tmp_path / "s.jsonl", human(1, command("deploy", "to staging only"))))
     assert (turn.origin, turn.text, turn.about) == (Origin.COMMAND_ARGS, "to staging only", "/deploy")
 
 
 def test_feedback_of_a_refusal_names_what_was_refused(tmp_path: Path) -> None:
+    note = "Note: The user's next message may contain a correction."
     path = write(
         tmp_path / "s.jsonl",
         assistant(1, call("t1", "Bash", command="git push --force")),
-        result(
-            2,
-            "t1",
-            REFUSED + "never push without asking\n\nNote: The user's next message may contain a correction.",
-            True,
-        ),
+        result(2, "t1", f"{REFUSED}never push without asking\n\n{note}", True),
     )
     _, feedback, outcome = turns(path)
     assert (feedback.origin, feedback.text) == (Origin.REJECTION, "never push without asking")
@@ -137,48 +125,44 @@ def test_a_tool_that_prints_a_refusal_is_not_believed(tmp_path: Path) -> None:
     assert words(path) == []
 
 
-def test_a_free_answer_is_typed_and_a_picked_option_is_not(tmp_path: Path) -> None:
-    options = [{"label": "Redis"}, {"label": "Disk"}]
-    questions = [{"question": "Which cache?", "options": options}, {"question": "Why?", "options": options}]
-    answers = {"Which cache?": "Disk", "Why?": "because we never run servers"}
-    path = write(
-        tmp_path / "s.jsonl",
-        result(1, "t1", "User has answered", toolUseResult={"questions": questions, "answers": answers}),
-    )
-    picked, typed = turns(path)
-    assert (picked.about, picked.text, picked.pasted) == ("Which cache?", "Disk", ((0, 4),))
-    assert (typed.text, typed.pasted) == ("because we never run servers", ())
-    assert typed.is_users_words
-
-
-def test_several_picked_options_with_commas_are_not_typed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("picked", "free", "typed"),
+    [
+        ("Never squash", "because we never run servers", "because we never run servers"),
+        ("Always use pnpm, not npm, Never squash", "Never squash, it hides who did what", ", it hides who did what"),
+    ],
+    ids=["one", "several, with commas"],
+)
+def test_a_free_answer_is_typed_and_picked_options_are_not(tmp_path: Path, picked: str, free: str, typed: str) -> None:
     options = [{"label": "Always use pnpm, not npm"}, {"label": "Never squash"}, {"label": "Never"}]
-    questions = [{"question": asked, "options": options} for asked in ("Which?", "And?")]
-    answers = {"Which?": "Always use pnpm, not npm, Never squash", "And?": "Never squash, it hides who did what"}
-    path = write(
-        tmp_path / "s.jsonl",
-        result(1, "t1", "User has answered", toolUseResult={"questions": questions, "answers": answers}),
-    )
-    picked, mixed = turns(path)
-    assert blanked(picked.text, picked.pasted).strip() == ""
-    assert blanked(mixed.text, mixed.pasted).strip() == ", it hides who did what"
+    questions = [{"question": asked, "options": options} for asked in ("Which?", "Why?")]
+    given = {"questions": questions, "answers": {"Which?": picked, "Why?": free}}
+    first, second = turns(write(tmp_path / "s.jsonl", result(1, "t1", "User has answered", toolUseResult=given)))
+    assert (first.about, first.text, blanked(first.text, first.pasted).strip()) == ("Which?", picked, "")
+    assert (second.text, blanked(second.text, second.pasted).strip()) == (free, typed)
+    assert second.is_users_words
 
 
 # --- queued prompts ---
 
 
-def test_a_queued_prompt_with_a_record_of_its_own_is_yielded_once(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.jsonl", queue("enqueue", "also tests"), queue("dequeue"), user(3, "also tests"))
-    (turn,) = turns(path)
-    assert (turn.origin, turn.record, turn.offset) == (Origin.QUEUED, uuid(3), 0)
+ALSO = queue("enqueue", "also tests")
 
 
-@pytest.mark.parametrize("attachment_first", [True, False])
-def test_a_queued_prompt_with_an_attachment_is_yielded_once(tmp_path: Path, attachment_first: bool) -> None:
-    attachment, enqueue = queued_attachment(2, "also tests"), queue("enqueue", "also tests")
-    lines = [attachment, enqueue] if attachment_first else [enqueue, attachment]
-    (turn,) = turns(write(tmp_path / "s.jsonl", *lines, queue("remove")))
-    assert (turn.text, turn.record) == ("also tests", uuid(2))
+@pytest.mark.parametrize(
+    ("lines", "record"),
+    [
+        ([ALSO, queue("dequeue"), user(3, "also tests")], uuid(3)),
+        ([ALSO, queued_attachment(2, "also tests"), queue("remove")], uuid(2)),
+        ([queued_attachment(2, "also tests"), ALSO, queue("remove")], uuid(2)),
+    ],
+    ids=["a record of its own", "an attachment", "an attachment before it"],
+)
+def test_a_queued_prompt_with_another_record_is_yielded_once(
+    tmp_path: Path, lines: list[dict[str, Any]], record: str
+) -> None:
+    (turn,) = turns(write(tmp_path / "s.jsonl", *lines))
+    assert (turn.origin, turn.text, turn.record, turn.offset) == (Origin.QUEUED, "also tests", record, 0)
 
 
 def test_a_queued_prompt_without_any_other_record_is_yielded_where_it_was_taken(tmp_path: Path) -> None:
@@ -329,11 +313,6 @@ def test_a_file_that_became_shorter_is_read_from_its_beginning(tmp_path: Path) -
     assert [turn.text for turn in reader] == ["one"]
     assert reader.restarted
     assert reader.end_offset == path.stat().st_size
-
-
-def test_a_missing_file_is_an_error_of_the_system(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        list(ClaudeReader(tmp_path / "none.jsonl"))
 
 
 @settings(max_examples=40, deadline=None)

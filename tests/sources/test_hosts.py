@@ -20,67 +20,47 @@ from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 from memoryvault.vault.turn import Origin
 
+HEADER = {"id": "c-1", "cwd": "/w/shop", "originator": "codex-tui", "source": "cli"}
+
+
+def event(kind: str, **payload: Any) -> dict[str, Any]:
+    """A record of Codex."""
+    return {"timestamp": "2026-03-01T10:00:00Z", "type": "event_msg", "payload": {"type": kind, **payload}}
+
+
+def response(kind: str, **payload: Any) -> dict[str, Any]:
+    return {**event(kind, **payload), "type": "response_item"}
+
+
+def header(**payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-03-01T10:00:00Z", "type": "session_meta", "payload": payload}
+
+
 CODEX: list[dict[str, Any]] = [
-    {
-        "timestamp": "2026-06-17T10:00:00Z",
-        "type": "session_meta",
-        "payload": {"id": "c-1", "cwd": "/w/shop", "originator": "codex-tui", "source": "cli"},
-    },
-    {
-        "type": "response_item",
-        "payload": {
-            "type": "message",
-            "role": "user",
-            "content": [{"type": "input_text", "text": "# AGENTS.md always x"}],
-        },
-    },
-    {"type": "event_msg", "payload": {"type": "user_message", "message": "use private repos"}},
-    {"type": "event_msg", "payload": {"type": "agent_message", "message": "I will."}},
-    {
-        "type": "response_item",
-        "payload": {
-            "type": "function_call",
-            "name": "exec_command",
-            "arguments": '{"cmd":"make test"}',
-            "call_id": "k1",
-        },
-    },
-    {
-        "type": "response_item",
-        "payload": {
-            "type": "function_call_output",
-            "call_id": "k1",
-            "output": "Process exited with code 2\nOutput:\nno",
-        },
-    },
-    {
-        "type": "response_item",
-        "payload": {"type": "local_shell_call", "call_id": "k2", "action": {"command": ["bash", "-lc", "ls"]}},
-    },
-    {"type": "event_msg", "payload": {"type": "token_count", "info": {}}},
+    header(**HEADER),
+    response("message", role="user", content=[{"type": "input_text", "text": "# AGENTS.md always x"}]),
+    event("user_message", message="use private repos"),
+    event("agent_message", message="I will."),
+    response("function_call", name="exec_command", arguments='{"cmd":"make test"}', call_id="k1"),
+    response("function_call_output", call_id="k1", output="Process exited with code 2\nOutput:\nno"),
+    response("local_shell_call", call_id="k2", action={"command": ["bash", "-lc", "ls"]}),
+    event("token_count", info={}),
 ]
 
+
+def copilot(kind: str, number: int, **data: Any) -> dict[str, Any]:
+    return {"type": kind, "id": f"e{number}", "data": data}
+
+
 COPILOT: list[dict[str, Any]] = [
-    {"type": "session.start", "id": "e0", "data": {"sessionId": "p-1", "context": {"cwd": "/w/shop"}}},
-    {"type": "hook.start", "id": "e1", "data": {"input": {"prompt": "always hook"}}},
-    {
-        "type": "user.message",
-        "id": "e2",
-        "data": {"content": "use tabs", "transformedContent": "<system_reminder>never</system_reminder> use tabs"},
-    },
-    {"type": "user.message", "id": "e3", "data": {"content": "skill text: always", "source": "skill-x"}},
-    {"type": "assistant.message", "id": "e4", "data": {"content": "ok", "toolRequests": []}},
-    {"type": "assistant.message", "id": "e5", "data": {"content": "sub", "parentToolCallId": "t0"}},
-    {
-        "type": "tool.execution_start",
-        "id": "e6",
-        "data": {"toolCallId": "t1", "toolName": "bash", "arguments": {"command": "ls"}},
-    },
-    {
-        "type": "tool.execution_complete",
-        "id": "e7",
-        "data": {"toolCallId": "t1", "success": False, "error": {"message": "no such file"}},
-    },
+    copilot("session.start", 0, sessionId="p-1", context={"cwd": "/w/shop"}),
+    copilot("hook.start", 1, input={"prompt": "always hook"}),
+    copilot("user.message", 2, content="use tabs", transformedContent="<system_reminder>never</system_reminder>"),
+    copilot("user.message", 3, content="skill text: always", source="skill-x"),
+    copilot("assistant.message", 4, content="ok", toolRequests=[]),
+    copilot("assistant.message", 5, content="sub", parentToolCallId="t0"),
+    copilot("tool.execution_start", 6, toolCallId="t1", toolName="bash", arguments={"command": "ls"}),
+    copilot("tool.execution_complete", 7, toolCallId="t1", success=False, error={"message": "no such file"}),
 ]
 
 
@@ -92,13 +72,8 @@ def write(path: Path, records: list[dict[str, Any]]) -> Path:
 def test_codex_words_and_tools(tmp_path: Path) -> None:
     path = write(tmp_path / "rollout-1.jsonl", CODEX)
     said, answer, ran, failed, shell = list(open_transcript(path))
-    assert (said.origin, said.text, said.session, said.cwd, said.host) == (
-        Origin.PROMPT,
-        "use private repos",
-        "c-1",
-        "/w/shop",
-        "codex",
-    )
+    assert (said.origin, said.text) == (Origin.PROMPT, "use private repos")
+    assert (said.session, said.cwd, said.host) == ("c-1", "/w/shop", "codex")
     assert said.record == f"line:{said.offset}"
     assert answer.text == "I will."
     assert ran.text == "make test"
@@ -109,7 +84,7 @@ def test_codex_words_and_tools(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("meta", [{"originator": "codex_exec"}, {"source": "exec"}, {"source": {"subagent": "review"}}])
 def test_a_codex_run_without_a_person_is_skipped(tmp_path: Path, meta: dict[str, Any]) -> None:
-    path = write(tmp_path / "rollout-1.jsonl", [{"type": "session_meta", "payload": {"id": "c", **meta}}, *CODEX[1:]])
+    path = write(tmp_path / "rollout-1.jsonl", [header(id="c", **meta), *CODEX[1:]])
     reader = open_transcript(path)
     assert list(reader) == []
     assert reader.headless
@@ -129,13 +104,8 @@ def test_copilot_words_and_tools(tmp_path: Path) -> None:
     folder = tmp_path / "p-1"
     folder.mkdir()
     said, answer, ran, failed = list(open_transcript(write(folder / "events.jsonl", COPILOT)))
-    assert (said.text, said.record, said.session, said.cwd, said.host) == (
-        "use tabs",
-        "e2",
-        "p-1",
-        "/w/shop",
-        "copilot",
-    )
+    assert (said.text, said.record) == ("use tabs", "e2")
+    assert (said.session, said.cwd, said.host) == ("p-1", "/w/shop", "copilot")
     assert (answer.text, ran.text) == ("ok", "ls")
     assert failed.tool is not None
     assert (failed.tool.name, failed.tool.is_error, failed.text) == ("bash", True, "no such file")
@@ -187,49 +157,25 @@ def test_a_record_of_no_known_shape_names_no_host(tmp_path: Path, odd: dict[str,
 # Newer versions of Codex write a message as a completed item, and no `user_message` beside it
 
 
-def message(form: str, text: str, kind: str = "UserMessage") -> dict[str, object]:
+def message(form: str, text: str, kind: str = "UserMessage") -> dict[str, Any]:
     if form == "event":
-        payload: dict[str, object] = {
-            "type": "user_message" if kind == "UserMessage" else "agent_message",
-            "message": text,
-        }
-    else:
-        part: dict[str, object] = {
-            "type": "text" if kind == "UserMessage" else "Text",
-            "text": text,
-            "text_elements": [],
-        }
-        payload = {"type": "item_completed", "turn_id": "t", "item": {"type": kind, "id": "i", "content": [part]}}
-    return {"timestamp": "2026-03-01T10:00:00Z", "type": "event_msg", "payload": payload}
+        return event("user_message" if kind == "UserMessage" else "agent_message", message=text)
+    part: dict[str, Any] = {"type": "text" if kind == "UserMessage" else "Text", "text": text, "text_elements": []}
+    return event("item_completed", turn_id="t", item={"type": kind, "id": "i", "content": [part]})
 
 
-def said(path: Path, *records: dict[str, object]) -> list[tuple[Origin, str]]:
-    meta: dict[str, object] = {
-        "type": "session_meta",
-        "payload": {"id": "s1", "cwd": "/home/dev/shop", "originator": "codex-tui"},
-    }
-    path.write_text("".join(json.dumps(record) + "\n" for record in (meta, *records)))
+def said(path: Path, *records: dict[str, Any]) -> list[tuple[Origin, str]]:
+    write(path, [header(id="s1", cwd="/home/dev/shop", originator="codex-tui"), *records])
     return [(turn.origin, turn.text) for turn in open_transcript(path, host="codex")]
 
 
-def test_a_message_that_is_an_item_is_read(tmp_path: Path) -> None:
-    reasoning: dict[str, object] = {
-        "type": "event_msg",
-        "payload": {"type": "item_completed", "item": {"type": "Reasoning"}},
-    }
-    assert said(
-        tmp_path / "rollout-1.jsonl",
-        message("item", "Use the blue theme."), reasoning, message("item", "Done.", "AgentMessage"),
-    ) == [(Origin.PROMPT, "Use the blue theme."), (Origin.ASSISTANT, "Done.")]  # fmt: skip
-
-
-def test_a_message_recorded_in_both_forms_is_read_once(tmp_path: Path) -> None:
-    turns = said(
-        tmp_path / "rollout-1.jsonl",
-        message("event", "Go on."), message("item", "Go on."), message("item", "Done.", "AgentMessage"),
-        message("event", "Done.", "AgentMessage"),
-    )  # fmt: skip
-    assert turns == [(Origin.PROMPT, "Go on."), (Origin.ASSISTANT, "Done.")]
+@pytest.mark.parametrize("forms", [("item",), ("event", "item")], ids=["as an item", "in both forms"])
+def test_a_message_that_is_an_item_is_read_once(tmp_path: Path, forms: tuple[str, ...]) -> None:
+    records = [event("item_completed", item={"type": "Reasoning"})]
+    records += [message(form, "Use the blue theme.") for form in forms]
+    records += [message(form, "Done.", "AgentMessage") for form in reversed(forms)]
+    turns = said(tmp_path / "rollout-1.jsonl", *records)
+    assert turns == [(Origin.PROMPT, "Use the blue theme."), (Origin.ASSISTANT, "Done.")]
 
 
 def test_the_same_words_typed_twice_are_two_prompts(tmp_path: Path) -> None:
@@ -239,16 +185,12 @@ def test_the_same_words_typed_twice_are_two_prompts(tmp_path: Path) -> None:
 
 def test_a_fork_names_the_sessions_that_it_begins_with(tmp_path: Path) -> None:
     rule = message("event", "From now on, always run the linter before you commit.")
-    headers: list[dict[str, object]] = [
-        {"timestamp": "2026-03-01T10:00:00Z", "type": "session_meta", "payload": {"id": session, **more}}
-        for session, more in (("third", {"forked_from_id": "second"}), ("second", {"forked_from_id": "first"}))
-    ]
-    path = tmp_path / "rollout-third.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in (*headers, rule)), "utf-8")
+    headers = [header(id="third", forked_from_id="second"), header(id="second", forked_from_id="first")]
+    path = write(tmp_path / "rollout-third.jsonl", [*headers, rule])
     mined = mine_transcript(MiningRequest(str(path), "codex"))
     assert [(each.session, each.forked_from) for each in mined.candidates] == [("third", ("second", "first"))]
     assert mined_from_json(json.loads(json.dumps(mined_to_json(mined)))) == mined
-    path.write_text(json.dumps({**headers[1], "payload": {"id": "second"}}) + "\n" + json.dumps(rule) + "\n", "utf-8")
+    write(path, [header(id="second"), rule])
     assert [each.forked_from for each in mine_transcript(MiningRequest(str(path), "codex")).candidates] == [()]
 
 

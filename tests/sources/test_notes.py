@@ -41,17 +41,10 @@ def test_notes_that_share_most_come_first(root: Path) -> None:
 
 
 def test_folders_headings_and_other_scripts_are_told(root: Path) -> None:
-    note(
-        root,
-        "Garten/Gewächs haus.md",
-        "---\ntags: [a]\n---\n# Über Tomaten\n\nDer robot im greenhouse.\n\nMehr steht hier nicht, nur das.",
-    )
+    text = "Der robot im greenhouse."
+    note(root, "Garten/Gewächs haus.md", f"---\ntags: [a]\n---\n# Über Tomaten\n\n{text}\n\nMehr steht hier nicht.")
     (match,) = scan(root).matches
-    assert (match.link, match.title, match.excerpt) == (
-        "Garten/Gewächs haus",
-        "Über Tomaten",
-        "Der robot im greenhouse.",
-    )
+    assert (match.link, match.title, match.excerpt) == ("Garten/Gewächs haus", "Über Tomaten", text)
 
 
 def test_a_long_paragraph_is_cut_around_the_words(root: Path) -> None:

@@ -52,11 +52,6 @@ def test_a_model_that_does_not_say_what_it_cost_has_no_token_count(model: Loopba
     assert ask(model).tokens is None
 
 
-def test_thoughts_and_a_fence_around_the_answer_are_passed_over(model: LoopbackModel) -> None:
-    model.faults = ["thinking"]
-    assert ask(model).value == {"candidates": []}
-
-
 OBJECT = '{"candidates": [{"quote": "a </think> or ``` in it"}]}'
 
 
@@ -87,10 +82,8 @@ def test_half_an_object_or_another_value_is_no_answer(answer: str) -> None:
 def test_an_endpoint_with_newer_parameter_names_is_asked_again_with_them(model: LoopbackModel) -> None:
     model.faults = ["dialect", "dialect"]
     assert ask(model).value == {"candidates": []}
-    assert [("max_tokens" in one.body, "temperature" in one.body) for one in model.requests] == [
-        (True, True),
-        (False, False),
-    ]
+    old_names = [("max_tokens" in one.body, "temperature" in one.body) for one in model.requests]
+    assert old_names == [(True, True), (False, False)]
 
 
 @pytest.mark.parametrize(

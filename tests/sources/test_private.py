@@ -19,12 +19,7 @@ HIDDEN = f"<private>{CANARY}</private>"
 
 SESSION = [
     older(1, f"Always deploy {HIDDEN} with make ship."),
-    assistant(
-        2,
-        text_block(
-            f"ok {HIDDEN} done. The root cause was that {HIDDEN} the cache key ignores the locale. Is {HIDDEN} it?"
-        ),
-    ),
+    assistant(2, text_block(f"ok {HIDDEN}. The root cause was that {HIDDEN} the cache key ignores the locale.")),
     older(3, "no, use pnpm, not npm"),
     assistant(4, call("t1", "Bash", command=f"npm start # {HIDDEN}")),
     result(5, "t1", f"Error: listen EADDRINUSE: address already in use :3000 {HIDDEN}", True),
@@ -62,16 +57,8 @@ def test_a_sentence_that_is_partly_private_is_proposed(tmp_path: Path, text: str
     assert [(tier_of(c)[0], c.statement) for c in mine(ClaudeReader(path))] == [(tier, statement)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{HIDDEN} and also please rerun the flaky job",
-        f"ok {HIDDEN} and please fix the flake",
-        f"use {HIDDEN} and please fix the flake",
-    ],
-)
-def test_what_a_private_passage_leaves_of_an_order_is_no_correction(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path / "s.jsonl", older(1, text))
+def test_what_a_private_passage_leaves_of_an_order_is_no_correction(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.jsonl", older(1, f"use {HIDDEN} and please fix the flake"))
     assert mine(ClaudeReader(path)) == []
 
 

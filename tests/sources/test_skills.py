@@ -9,7 +9,7 @@ import pytest
 
 from memoryvault.sources.skills import finding
 from memoryvault.sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
-from memoryvault.sources.skills.reading import READ_BYTES, read_skill
+from memoryvault.sources.skills.reading import READ_BYTES, SkillText, read_skill
 
 TEXT = "---\nname: alpha\ndescription: First one.\nversion: 1.0.0\n---\n\n# alpha\n\nWhat it\ndoes.\n\nNot this.\n"
 
@@ -20,13 +20,18 @@ def skill(folder: Path, text: str = TEXT) -> Path:
     return folder / "SKILL.md"
 
 
+def read(file: Path) -> SkillText:
+    text = read_skill(file)
+    assert text is not None
+    return text
+
+
 def found(root: SkillRoot) -> list[Path]:
     return list(skill_files(root, WalkResult()))
 
 
 def test_name_description_version_and_first_paragraph_are_read(tmp_path: Path) -> None:
-    text = read_skill(skill(tmp_path / "alpha"))
-    assert text is not None
+    text = read(skill(tmp_path / "alpha"))
     assert (text.name, text.description, text.version) == ("alpha", "First one.", "1.0.0")
     assert text.summary == "What it does."
     assert text.warnings == ()
@@ -46,16 +51,14 @@ def test_name_description_version_and_first_paragraph_are_read(tmp_path: Path) -
 def test_broken_frontmatter_is_a_warning(
     tmp_path: Path, content: str, name: str, description: str, warning: str | None
 ) -> None:
-    text = read_skill(skill(tmp_path / "folder", content))
-    assert text is not None
+    text = read(skill(tmp_path / "folder", content))
     assert (text.name, text.description) == (name, description)
     assert any(warning in each for each in text.warnings) if warning else not text.warnings
 
 
 def test_a_giant_a_bomb_and_bytes_that_are_no_text_are_read_in_part(tmp_path: Path) -> None:
     file = skill(tmp_path / "big", TEXT + "x" * (10 << 20))
-    text = read_skill(file)
-    assert text is not None
+    text = read(file)
     assert text.description == "First one."
     assert "10.5 MB" in text.warnings[0]
     assert file.stat().st_size > READ_BYTES
@@ -64,14 +67,12 @@ def test_a_giant_a_bomb_and_bytes_that_are_no_text_are_read_in_part(tmp_path: Pa
         for a, b in zip("abcdefghij", "bcdefghijk", strict=True)
     )
     started = time.process_time()
-    text = read_skill(skill(tmp_path / "bomb", bomb + "description: *k\n---\n"))
-    assert text is not None
+    text = read(skill(tmp_path / "bomb", bomb + "description: *k\n---\n"))
     assert text.description == ""
     assert time.process_time() - started < 5
     (tmp_path / "bytes").mkdir()
     (tmp_path / "bytes" / "SKILL.md").write_bytes(b"---\nname: x\n---\n\xff\xfe text\n")
-    text = read_skill(tmp_path / "bytes" / "SKILL.md")
-    assert text is not None
+    text = read(tmp_path / "bytes" / "SKILL.md")
     assert text.warnings == ("it is not UTF-8",)
     assert read_skill(skill(tmp_path / "empty", "\n")) is None
 

@@ -45,7 +45,7 @@ class LoopbackModel:
     usage: bool = True
     faults: list[str] = field(default_factory=list)
     """One for each of the next requests: ok, 429, 429-soon, 500, redirect, truncated, no-finish, garbage, not-object,
-    slow, silent, huge, cut, dialect, thinking, error-event."""
+    slow, silent, huge, cut, dialect, error-event."""
     elsewhere: str = ""
     """Where `redirect` points to."""
     requests: list[Request] = field(default_factory=list)
@@ -115,8 +115,6 @@ def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
                     )
                     if fault == "truncated":
                         text = text[: len(text) // 2]
-                    if fault == "thinking":
-                        text = f"<think>Is it {{}}?</think>\n```json\n{text}\n```"
                     if model.streams:
                         self._stream(text, fault)
                     else:
