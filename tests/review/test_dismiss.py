@@ -48,15 +48,6 @@ def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
     assert bed.files() == before
 
 
-def test_the_same_statement_is_not_proposed_again(bed: Bed) -> None:
-    bed.remember(RULE)
-    dismiss(bed.reviewer, bed.only("active").path)
-    before = bed.files()
-    again = bed.remember(said(RULE, "s2"))
-    assert (again.written, {routed.why for routed in again.routed}) == ((), {"you rejected it"})
-    assert bed.files() == before
-
-
 def test_dismissed_note_of_the_user_is_not_proposed_in_any_kind(bed: Bed) -> None:
     bed.note("personal-private/decision/pnpm.md", RULE.statement, kind="decision")
     dismiss(bed.reviewer, "personal-private/decision/pnpm.md")
@@ -169,17 +160,12 @@ def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, memory: Command)
     assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
 
 
-def test_dismiss_does_nothing_unasked(ask: Bed, memory: Command) -> None:
+def test_dismiss_by_command_asks_first_and_is_taken_back(ask: Bed, memory: Command) -> None:
     tabs(ask)
     before = ask.files()
     assert f"--yes dismisses {TABS}" in memory("dismiss", "tabs", code=2).err
     memory("dismiss", "tabs", "--json", code=2)
     assert ask.files() == before
-
-
-def test_dismiss_by_command_and_back(ask: Bed, memory: Command) -> None:
-    tabs(ask)
-    before = ask.files()
     told = memory("dismiss", "tabs", "--yes")
     assert (told.out, told.err) == (f"dismissed: {TABS}\n", f"memory: `memory review --undo {TABS}` takes it back\n")
     assert memory("dismiss", "tabs").out == f"{TABS} is dismissed already\n"

@@ -126,19 +126,6 @@ def test_a_job_that_waits_keeps_its_arguments_and_is_named(sandbox: Sandbox) -> 
     assert TOKEN not in done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_the_journal_is_scrubbed(sandbox: Sandbox) -> None:
-    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
-    sandbox.memory("reflect", "--session", str(sandbox.transcript("s1", shipped)))
-    for path in sandbox.vault.rglob("*.md"):
-        path.write_text(path.read_text("utf-8") + f"\nkey {TOKEN}\n", "utf-8")
-    (first, *_) = sorted(sandbox.vault.rglob("*.md"))
-    sandbox.memory("evolve", str(first), "--reason", "x", "--body", "Another.")
-    assert TOKEN.encode() in everything(sandbox)
-    sandbox.memory("vault", "scrub", "--apply")
-    assert TOKEN.encode() not in everything(sandbox)
-
-
 def test_an_undo_after_scrubbing_brings_the_users_own_words_back(tmp_path: Path, bed: Bed) -> None:
     own = bed.note("personal-private/notes/team.md", f"Ask Ann, {MAIL}.", kind="notes")
     (tmp_path / "Ideas.md").write_text(f"# Ideas\n\nAsk {MAIL} about this.\n", "utf-8")
@@ -287,12 +274,6 @@ def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
     assert names == {"Ideas.md", *(file.relative_to(sandbox.vault).as_posix() for file in guarded)}
 
 
-def test_mined_notes_lose_people_as_well(sandbox: Sandbox) -> None:
-    own = "---\nkind: fix\n---\n\nAsk alex@example.com.\n"
-    assert scrub_note(own, Policy.SECRETS)[0] == own
-    assert "[REDACTED-EMAIL]" in scrub_note(own, Policy.FULL)[0]
-
-
 def test_names_dates_and_ids_are_left_alone_and_free_fields_are_not() -> None:
     header = (
         "kind: fix\nfingerprint: 7396925d150c863e33a8d83fa487733e0de92eb5589f55f67924ec64b57a8a38\nsource:\n"
@@ -334,22 +315,18 @@ def test_a_page_or_book_named_as_source_does_not_make_the_users_own_note_a_mined
 @pytest.mark.parametrize(
     "field",
     [
-        f"api key: {TOKEN}",
-        f'"api_key": {TOKEN}',
-        f"github.token: {TOKEN}",
-        f"tags: [deploy, {TOKEN}]",
-        f"project: {TOKEN}",
-        "source: https://bob:Hunter2Secret9x@db.example.com/x",
-        f"# the old one was {TOKEN}",
-        'password:\n  "hunter2Xy9Qzz"',
-        f"? {TOKEN}",
+        f"api key: {TOKEN}", f'"api_key": {TOKEN}', f"github.token: {TOKEN}", f"tags: [deploy, {TOKEN}]",
+        f"project: {TOKEN}", f"# the old one was {TOKEN}", f"? {TOKEN}", 'password:\n  "Hunter2Secret9x"',
+        "source: https://bob:Hunter2Secret9x@db.example.com/x", 'args: ["--password", "Hunter2Secret9x"]',
+        'aliases: [Wiki, "password: Hunter2Secret9x"]', "aliases: [Wiki, Login] # password: Hunter2Secret9x",
+        "password_manager_password: Hunter2Secret9x",
     ],
-)
+)  # fmt: skip
 def test_a_secret_goes_wherever_it_stands_in_the_header(field: str) -> None:
     text = f"---\nkind: fix\ncreated: 2026-01-01\n{field}\n---\n\nBody.\n"
     clean, kinds = scrub_note(text, Policy.SECRETS)
     assert sum(kinds.values()) == 1
-    assert not any(secret in clean for secret in (TOKEN, "Hunter2Secret9x", "hunter2Xy9Qzz"))
+    assert not any(secret in clean for secret in (TOKEN, "Hunter2Secret9x"))
     assert clean.startswith("---\nkind: fix\ncreated: 2026-01-01\n")
     assert clean.endswith("---\n\nBody.\n")
 
@@ -383,21 +360,6 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
 def test_header_fields_without_secrets_stay(header: str) -> None:
     text = f"---\n{header}\n---\n\nBody.\n"
     assert scrub_note(text, Policy.FULL) == (text, {})
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        'args: ["--password", "Hunter2Secret9x"]',
-        'aliases: [Wiki, "password: Hunter2Secret9x"]',
-        "aliases: [Wiki, Login] # password: Hunter2Secret9x",
-        "password_manager_password: Hunter2Secret9x",
-    ],
-)
-def test_a_secret_in_a_list_of_the_header_is_found_all_the_same(header: str) -> None:
-    clean, kinds = scrub_note(f"---\n{header}\n---\n\nBody.\n", Policy.SECRETS)
-    assert "Hunter2Secret9x" not in clean
-    assert sum(kinds.values()) == 1
 
 
 def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(bed: Bed) -> None:
