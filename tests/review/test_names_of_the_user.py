@@ -67,11 +67,9 @@ def test_a_rule_under_any_name_is_evolved(bed: Bed, name: str) -> None:
 
 def test_a_proposal_under_any_name_is_rejected(bed: Bed) -> None:
     bed.remember(CHOICE)
-    (proposal,) = bed.reviewer.waiting()
-    asked = f"{proposal.path.rpartition('/')[0]}/Really?.md"
-    (bed.vault / proposal.path).rename(bed.vault / asked)
-    done = bed.reviewer.decide(asked, Reject(), run="t")
-    assert bed.store.read(done.path).status == "rejected"
+    proposal = bed.vault / bed.only("pending").path
+    asked = proposal.rename(proposal.with_name("Really?.md")).relative_to(bed.vault).as_posix()
+    assert bed.reviewer.decide(asked, Reject(), run="t").path == bed.only("rejected").path
 
 
 def test_a_secret_in_a_note_of_any_name_is_replaced(bed: Bed) -> None:

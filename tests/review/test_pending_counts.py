@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -91,22 +91,15 @@ def test_the_hook_finds_the_same_without_a_walk_through_the_vault(full: Bed) -> 
     assert line == "MemoryVault: 4 proposals and 2 questions about ideas wait for review (`memory review`)."
 
 
-def test_the_review_counts_what_it_lists(full: Bed, ask: Ask) -> None:
-    listed = ask("review", "--list")
-    assert "4 proposals, 2 questions about ideas, 1 conflict copy" in listed
+def test_each_command_counts_what_it_lists(full: Bed, ask: Ask) -> None:
+    assert "4 proposals, 2 questions about ideas, 1 conflict copy" in ask("review", "--list")
     assert len(json.loads(ask("review", "--list", "--json"))) == 4 + 2 + 1
     assert "4 proposals, 2 questions about ideas, 1 conflict copy wait, but" in ask("review")
     assert "2 in the inbox" in ask("review", "--list", "--inbox")
     assert "2 in the inbox wait, but" in ask("review", "--inbox")
-
-
-def test_lists_have_as_many_lines_as_are_counted(full: Bed, ask: Ask) -> None:
     assert len(json.loads(ask("vault", "inbox", "list", "--json"))) == WAITS.inbox
     assert len(json.loads(ask("idea", "list", "--json"))) == WAITS.ideas
     assert json.loads(ask("skills", "watchlist", "--json"))["count"] == WAITS.patterns
-
-
-def test_health_tells_it_to_people_and_programs(full: Bed, ask: Ask) -> None:
     assert f"waiting          {IN_WORDS}\n" in ask("health")
     assert json.loads(ask("health", "--json"))["waiting"] == WAITS.__dict__
 
@@ -140,14 +133,10 @@ def test_the_dashboard_note_counts_the_same_under_the_same_names(full: Bed) -> N
     }
 
 
-def on_day(bed: Bed, day: date) -> VaultStore:
-    return VaultStore(bed.vault, bed.settings.state.vault_lock, today=lambda: day)
-
-
 def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed) -> None:
     day = full.store.today() + timedelta(days=3)
     for until, waiting in ((day - timedelta(days=1), 1), (day, 2)):
-        store = on_day(full, until)
+        store = VaultStore(full.vault, full.settings.state.vault_lock, today=lambda until=until: until)
         assert count_pending(store).patterns == waiting
         refresh_dashboard(store)
         assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
