@@ -62,21 +62,16 @@ def test_a_proposal_of_the_same_name_does_not_hide_the_rule_in_force(bed: Bed) -
     assert resolve_entry(bed.store, "tabs") == TABS
 
 
-def test_a_proposal_can_not_bring_its_own_marks(bed: Bed) -> None:
+@pytest.mark.parametrize(
+    ("decision", "always", "mark"),
+    [(Approve(), False, ""), (Approve(always=True), True, ""), (Approve(guard="remind"), False, "remind")],
+)
+def test_approving_marks_in_one_step_and_a_proposal_brings_no_marks_of_its_own(
+    bed: Bed, decision: Approve, always: bool, mark: str
+) -> None:
     marks = {"guard": "deny", "always_load": True}
     waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending", **marks)
-    done = bed.reviewer.decide(waits, Approve(), run="r")
-    entry = bed.store.read(done.path)
-    assert (entry.guard, entry.always_load) == ("", False)
-
-
-@pytest.mark.parametrize(
-    ("decision", "always", "mark"), [(Approve(always=True), True, ""), (Approve(guard="remind"), False, "remind")]
-)
-def test_approving_marks_in_one_step(bed: Bed, decision: Approve, always: bool, mark: str) -> None:
-    waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending")
-    done = bed.reviewer.decide(waits, decision, run="r")
-    entry = bed.store.read(done.path)
+    entry = bed.store.read(bed.reviewer.decide(waits, decision, run="r").path)
     assert (entry.status, entry.always_load, entry.guard) == ("active", always, mark)
 
 

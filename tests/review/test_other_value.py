@@ -161,7 +161,7 @@ def test_a_rule_that_was_deleted_is_not_taken_for_another_of_its_name(bed: Bed) 
     other = f"personal-projects/shop/convention/{old.rsplit('/', 1)[-1]}"
     bed.note(other, "# Functions\n\nOf the shop.", kind="convention", status="active", project="shop")
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
-    assert {entry.effective_status for entry in bed.entries()} == {"active"}
+    assert [(entry.effective_status, entry.supersedes) for entry in bed.entries()] == [("active", None)] * 2
 
 
 def test_replacement_of_a_projects_proposal_belongs_to_the_project(bed: Bed) -> None:
