@@ -49,17 +49,21 @@ def filled(state: StatePaths) -> None:
             claim = ledger.take(lambda: "somebody", 30.0)
             assert claim is not None
             ledger.complete(claim)
-        for key in ("dead", "running", "queued"):
+        for key in ("dead", "running"):
             ledger.enqueue("effect", {"key": key}, unique_key=key)
-            if key == "queued":
-                break
             taken = ledger.take(lambda: "somebody", 30.0)
             assert taken is not None
             if key == "dead":
                 ledger.bury(taken, "it was hopeless")
+        ledger.enqueue("effect", {"key": "queued"}, unique_key="queued")
         ledger.pause("single")
         ledger.mark_complete()
-        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        move_log(ledger)
+
+
+def move_log(ledger: Ledger) -> None:
+    """Put what is in SQLite's log into the file itself."""
+    ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def overwrite(path: str, offset: int, size: int = 4096) -> None:
@@ -123,7 +127,7 @@ def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> N
     filled(state)
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.record_dead("queuedeffect", "{}", "it was hopeless")
-        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        move_log(ledger)
     overwrite_text(state, where, NOT_TEXT)
     with pytest.raises(QueueUnavailable, match="damaged"), Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.list_jobs(most=1000)
@@ -206,7 +210,7 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
                 Path(state.queue_db + ending).unlink(missing_ok=True)
         else:
             with Ledger(state.queue_db, policies=POLICIES) as ledger:
-                ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                move_log(ledger)
             overwrite(state.queue_db, 0, 65536)
 
         def enqueued() -> bool:
@@ -228,7 +232,7 @@ def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state:
     """It would go on for hours in a file that every hook and command finds broken."""
     with serving(setting(state), {"effect": nothing}) as worker:
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
-            ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            move_log(ledger)
         # Reads every page, and so has all of them in its cache from here on.
         worker._ledger._conn.execute("PRAGMA quick_check").fetchall()
         overwrite(state.queue_db, 0, 65536)
@@ -254,16 +258,13 @@ def filled_queue(state: StatePaths) -> bytes:
             ledger.complete(claim, {"removed": number})
         ledger.record_dead("spool.ingest", "{}", "it was no job")
         for session in SESSIONS:
-            transcript = Path(state.root, f"{session}.jsonl")
-            transcript.write_bytes(b"x" * SIZE)
-            create_marker(state.markers, Marker(session, transcript=str(transcript)))
-            note_end(state.markers, session)
+            mark(state, session, size=SIZE, offset=0)
             ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
         ledger.beat("somebody", 1, "0.1.0")
         ledger.mark_complete()
-        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        move_log(ledger)
     return Path(state.queue_db).read_bytes()
 
 

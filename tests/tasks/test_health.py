@@ -162,16 +162,8 @@ PROGRAMS_READ: dict[str, object] = {
     "queue": {"running": 0, "due": 0, "delayed": 0, "dead": 0},
     "sessions": {"waiting": 0, "first_in_seconds": None, "running": 0, "paused": False},
     "index": {
-        "entries": 2,
-        "chunks": 2,
-        "embedded": 0,
-        "pending": None,
-        "models": [],
-        "size_bytes": 0,
-        "last_indexed": 0.0,
-        "model": None,
-        "model_to_use": "",
-        "model_problem": "",
+        "entries": 2, "chunks": 2, "embedded": 0, "pending": None, "models": [], "size_bytes": 0, "last_indexed": 0.0,
+        "model": None, "model_to_use": "", "model_problem": "",
     },
     "hooks": [
         {"event": "Stop", "count": 1, "p50_ms": 12.5, "p95_ms": 12.5, "p99_ms": 12.5, "budget_ms": 100.0,

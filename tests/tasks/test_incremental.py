@@ -55,15 +55,6 @@ def bytes_read() -> int:
     return int(next(line for line in IO.read_text().splitlines() if line.startswith("rchar:")).split()[1])
 
 
-def test_nothing_new_keeps_the_place(tmp_path: Path) -> None:
-    session = Growing.at(tmp_path / "s.jsonl")
-    session.append(b"".join(line for _, line in session_lines(2, 5_000)))
-    session.mine()
-    before = session.marker
-    assert session.mine().candidates == ()
-    assert session.marker == before
-
-
 def test_however_a_session_is_cut_it_yields_what_one_reading_yields(tmp_path: Path) -> None:
     path = write(
         tmp_path / "whole.jsonl",

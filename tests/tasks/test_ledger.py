@@ -303,14 +303,6 @@ def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: Ledger, clock: 
         ledger.get(done)
 
 
-def test_listing_filters_by_state_and_kind_newest_first(ledger: Ledger) -> None:
-    first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
-    third = ledger.enqueue("single")
-    ledger.cancel(first)
-    assert [job.id for job in ledger.list_jobs()] == [third, second, first]
-    assert [job.id for job in ledger.list_jobs(["queued"], kind="effect")] == [second]
-
-
 def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
     with ledger.transaction() as conn:
         conn.execute(
@@ -341,12 +333,9 @@ def test_a_locked_file_is_said_in_one_line(tmp_path: Path, ledger: Ledger) -> No
         other.enqueue("embed.drain")
 
 
-def test_a_missing_or_damaged_file_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(QueueUnavailable, match="does not exist yet"):
         Ledger(tmp_path / "none.db", create=False)
-    (tmp_path / "bad.db").write_bytes(b"not a database, but long enough to be read as a header" * 20)
-    with pytest.raises(QueueUnavailable, match="file is not a database"):
-        Ledger(tmp_path / "bad.db")
 
 
 # The table of job kinds
@@ -375,8 +364,3 @@ def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:
 def test_arguments_that_do_not_fit_are_named(kind: str, args: object, complaint: str) -> None:
     with pytest.raises(ArgsInvalid, match=complaint):
         validate_args(kind, args)
-
-
-def test_arguments_that_fit_are_returned() -> None:
-    args = {"session": "0b1c-A.b_c", "slot": "s"}
-    assert validate_args("reflect.session", args) == args

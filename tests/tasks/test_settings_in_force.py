@@ -2,18 +2,16 @@
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memoryvault.cli import worker as worker_command
 from memoryvault.cli.worker import SettingsInForce
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import load_settings
 from memoryvault.services.health_report import health_report
 from memoryvault.services.pausing import why_nothing_starts
 from memoryvault.tasks.queue.enqueue import enqueue, open_ledger
@@ -101,29 +99,6 @@ def test_a_worker_whose_settings_hold_no_more_ends_what_runs_and_leaves(state: S
     assert worker.run_forever() == 0
     assert worker.is_outdated
     assert only_job(ledger).state == "done"
-
-
-def test_the_next_worker_is_made_with_the_consent_of_now(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bool] = []
-
-    class Edited:
-        """A worker during whose life the consent is withdrawn."""
-
-        def __init__(self, settings: Settings, *, watch: bool, is_outdated: Callable[[], bool]) -> None:
-            made.append(settings.research.network)
-            self._ask = is_outdated
-            self.is_outdated = False
-
-        def run_forever(self) -> int:
-            write_config(sandbox, "[research]\nnetwork = false\n")
-            self.is_outdated = self._ask()
-            return 0
-
-    write_config(sandbox, "[research]\nnetwork = true\n")
-    monkeypatch.setattr(worker_command, "build_worker", Edited)
-    monkeypatch.setattr(worker_command, "log_to", lambda *_: None)
-    worker_command._run_forever(load_settings(sandbox.environment))
-    assert made == [True, False]
 
 
 @pytest.mark.slow

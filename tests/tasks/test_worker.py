@@ -19,7 +19,6 @@ import pytest
 
 from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable
 from memoryvault.runtime.layout import StatePaths
-from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
@@ -39,9 +38,9 @@ def context(state: StatePaths, schedules: Sequence[Schedule] = ()) -> WorkerCont
     )
 
 
-def run(state: StatePaths, handler: Handler, *, delayed: float = 0.0, kind: str = "effect") -> RunReport:
+def run(state: StatePaths, handler: Handler, *, kind: str = "effect") -> RunReport:
     """Run until idle with one handler."""
-    return Worker(context(state), {kind: handler}).run_until_idle(60.0, include_delayed_seconds=delayed)
+    return Worker(context(state), {kind: handler}).run_until_idle(60.0)
 
 
 @contextmanager
@@ -88,13 +87,6 @@ def test_worker_runs_all_due_jobs_and_their_follow_ups(state: StatePaths, ledger
     assert sorted(map(str, order)) == ["a", "b", "spooled"]
     assert (report.done, report.delayed, report.timed_out) == (3, 1, False)
     assert [job.history[0]["result"] for job in ledger.list_jobs(["done"])] == [{"files": 1}] * 3
-
-
-def test_worker_can_run_jobs_in_their_quiet_period(state: StatePaths, ledger: Ledger) -> None:
-    ledger.enqueue("effect", {"key": "quiet"}, delay_seconds=90)
-    ledger.enqueue("effect", {"key": "far"}, delay_seconds=9000)
-    report = run(state, nothing, delayed=100.0)
-    assert (report.done, report.delayed) == (1, 1)
 
 
 def test_due_schedules_of_handled_kinds_run(state: StatePaths, ledger: Ledger) -> None:
@@ -283,16 +275,11 @@ def test_leaving_it_stops_children_and_gives_jobs_back(state: StatePaths, ledger
 
 
 def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> None:
-    worker = Worker(context(state), {"effect": nothing})
-    thread = threading.Thread(target=worker.run_forever)
-    thread.start()
-    wait_until(ledger.worker, "the worker beats")
-    with ledger.transaction() as conn:
-        conn.execute("PRAGMA user_version = 99")
-    thread.join(timeout=30.0)
-    left = not thread.is_alive()
-    worker.leave()
-    assert left
+    with serving(context(state), {"effect": nothing}):
+        wait_until(ledger.worker, "the worker beats")
+        with ledger.transaction() as conn:
+            conn.execute("PRAGMA user_version = 99")
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it has left", 30.0)
 
 
 def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
@@ -311,21 +298,6 @@ def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
     with serving(context(state), {"effect": lambda job: events.append("job")}, [Watcher()]):
         wait_until(lambda: "job" in events, "the job has run")
     assert events == ["start", "job", "stop"]
-
-
-def test_nothing_is_left_behind(state: StatePaths, ledger: Ledger) -> None:
-    def descriptors() -> int:
-        return len(os.listdir("/dev/fd"))
-
-    run(state, nothing)
-    threads, before = threading.active_count(), descriptors()
-    for _ in range(3):
-        ledger.enqueue("effect")
-        run(state, nothing)
-    assert threading.active_count() == threads
-    assert descriptors() == before
-    assert not Path(state.wake_socket).exists()
-    assert ProcessLock(state.worker_lock).acquire()
 
 
 def test_work_goes_on_after_the_file_was_locked(
