@@ -145,15 +145,6 @@ def test_a_taken_name_is_not_overwritten(bed: Bed, proposal: str) -> None:
     assert bed.store.read(done.path).slug.endswith("-2")
 
 
-def test_note_changed_after_it_was_shown_is_not_decided_on(bed: Bed, proposal: str) -> None:
-    seen = bed.only("pending").content_hash
-    bed.edit(proposal, "## Evidence", "Not quite.\n\n## Evidence")
-    before = bed.files()
-    with pytest.raises(EditConflict):
-        decide(bed, proposal, Approve(), expected_hash=seen)
-    assert bed.files() == before
-
-
 def test_a_note_outside_review_and_inbox_is_not_decided_on(bed: Bed) -> None:
     path = bed.note("personal-private/preferences/x.md", "x", kind="preferences")
     with pytest.raises(EntryInvalid):
