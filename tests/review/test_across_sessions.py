@@ -358,13 +358,6 @@ def test_a_number_within_the_rule_is_a_part_of_it(bed: Bed) -> None:
     assert len(bed.entries()) == 2
 
 
-def test_proposal_is_saved_once_the_host_confirms_that_it_was_typed(bed: Bed) -> None:
-    bed.remember(replace(RULE, confirmed=False))
-    assert bed.only("pending")
-    bed.remember(replace(RULE, records=("r2",)))
-    assert [entry.status for entry in bed.entries()] == ["active"]
-
-
 @pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
 def test_no_review_mode_saves_an_unconfirmed_rule(tmp_path: Path, mode: str) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)

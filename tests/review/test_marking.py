@@ -8,23 +8,13 @@ from memoryvault.hooks.install import actions_installed, install, settings_file_
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.entry_names import find_entry, resolve_entry
-from memoryvault.services.marking import Marked, mark_always, mark_guard
+from memoryvault.services.marking import mark_always, mark_guard
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
 
 LOADED = "personal-private/_always-load/tabs.md"
-
-
-def test_always_is_a_property_and_the_last_decision_takes_it_back(bed: Bed) -> None:
-    tabs(bed)
-    before = bed.files()
-    assert mark_always(bed.reviewer, TABS, True) == Marked(TABS, "given to every session")
-    assert bed.store.read(TABS).always_load
-    assert mark_always(bed.reviewer, TABS, True).was_so
-    assert bed.reviewer.undo_last() is not None
-    assert bed.files() == before
 
 
 def test_off_takes_a_note_out_of_the_folder_by_which_it_was_given(bed: Bed) -> None:
@@ -86,10 +76,15 @@ def test_the_users_mark_stays_on_a_rule_whose_text_is_replaced(bed: Bed) -> None
     assert bed.store.read(done.path).guard == "deny"
 
 
-def test_the_commands(ask: Bed, memory: Command) -> None:
+def test_always_is_a_property_that_the_last_decision_takes_back(ask: Bed, memory: Command) -> None:
     tabs(ask)
+    before = ask.files()
     assert memory("always", "tabs").out == f"given to every session: {TABS}\n"
+    assert ask.store.read(TABS).always_load
     assert "already" in memory("always", "tabs").out
+    memory("review", "--undo")
+    assert ask.files() == before
+    memory("always", "tabs")
     memory("always", "--off", "tabs")
     assert not ask.store.read(TABS).always_load
     memory("save", "preferences", "short", "--always", "--body", "Keep answers short.")

@@ -18,7 +18,7 @@ from memoryvault.services import health_warnings, hook_log
 from memoryvault.services.active_counts import count_active_paths, describe_notes
 from memoryvault.services.health_report import health_report, resident_megabytes
 from memoryvault.services.health_warnings import warnings_of
-from memoryvault.services.hook_log import HookRun, hook_times, percentile, read_hook_runs, run_of
+from memoryvault.services.hook_log import HookRun, hook_times, read_hook_runs, run_of
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.pending_counts import PendingCounts, count_pending_paths
 from memoryvault.services.spending import SpendingBook
@@ -37,12 +37,6 @@ def line(hook: str, ms: object, age_days: float = 0.0, **fields: object) -> dict
 
 def runs(lines: Iterable[Mapping[str, object]]) -> list[HookRun]:
     return [run for line in lines if (run := run_of(line)) is not None]
-
-
-def test_percentiles_are_values_that_were_measured() -> None:
-    values = [float(number) for number in range(1, 101)]
-    assert [percentile(values, share) for share in (0.5, 0.95, 0.99, 1.0)] == [50.0, 95.0, 99.0, 100.0]
-    assert percentile([7.0], 0.99) == 7.0
 
 
 def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -46,7 +46,7 @@ class Growing:
         return mined
 
 
-def identity(candidates: Iterator[Candidate] | tuple[Candidate, ...]) -> list[tuple[str, str, tuple[str, ...]]]:
+def identity(candidates: tuple[Candidate, ...]) -> list[tuple[str, str, tuple[str, ...]]]:
     return [(candidate.category, candidate.statement, candidate.records) for candidate in candidates]
 
 
@@ -156,26 +156,6 @@ def test_memory_stays_flat_on_a_huge_transcript(tmp_path: Path) -> None:
         path.unlink()
     assert peaks[1] - peaks[0] < 14_000_000
     assert peaks[1] < 150_000_000
-
-
-def test_a_session_is_read_in_parts_that_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_bytes(b"".join(line for _, line in session_lines(20, 2_000)))
-    whole = mine_transcript(MiningRequest(str(path), "claude"))
-    monkeypatch.setattr("memoryvault.services.mining.READ_SECONDS", 0.0)
-    found: tuple[Candidate, ...] = ()
-    parts, request = 0, MiningRequest(str(path), "claude")
-    while True:
-        mined = mine_transcript(request)
-        found += mined.candidates
-        parts += 1
-        assert mined.mined_until > request.mined_until, "each part gets further"
-        if not mined.has_more:
-            break
-        request = MiningRequest(str(path), "claude", mined.mined_until, mined.context_offset)
-    assert parts > 10
-    assert identity(found) == identity(whole.candidates)
-    assert mined.mined_until == whole.mined_until
 
 
 # Transcripts that the host shortens by removing an answer that broke off

@@ -292,17 +292,6 @@ def test_advance_leaves_jobs_that_wait_after_a_failure(ledger: Ledger, clock: Cl
     assert ledger.get(far).run_at == clock.now + 900
 
 
-def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: Ledger, clock: Clock) -> None:
-    done, dead = ledger.enqueue("effect"), ledger.enqueue("effect")
-    ledger.complete(take(ledger))
-    ledger.bury(take(ledger), "hopeless")
-    clock.now += 100
-    assert ledger.prune(older_than_seconds=99) == 1
-    assert [job.id for job in ledger.list_jobs()] == [dead]
-    with pytest.raises(JobNotFound):
-        ledger.get(done)
-
-
 def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
     with ledger.transaction() as conn:
         conn.execute(

@@ -218,16 +218,6 @@ def test_beyond_the_session_s_cap_nothing_is_sent(sandbox: Sandbox, model: Loopb
     assert "1000 tokens per subject" in str(mined.model["refused"])
 
 
-@pytest.mark.slow
-def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: LoopbackModel) -> None:
-    settings = endpoint_of(sandbox, model, session_token_cap=0, daily_token_cap=4000)
-    path = sandbox.transcript(SESSION, lines(TALK))
-    for number in range(4):
-        mine_transcript(MiningRequest(str(path), "claude", 0, 0, session=f"session-{number}"), settings)
-    assert 0 < len(model.requests) < 4
-    assert spent(settings).spent <= 4000
-
-
 def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess[str]:
     """The mining child of the worker, killed at that point."""
     path = sandbox.transcript(SESSION, lines(TALK))

@@ -113,7 +113,13 @@ def test_due_schedules_of_handled_kinds_run(state: StatePaths, ledger: Ledger) -
     ],
 )
 def test_how_a_handler_fails_decides_what_becomes_of_the_job(
-    state: StatePaths, ledger: Ledger, error: BaseException, outcome: str, state_after: str, message: str
+    state: StatePaths,
+    ledger: Ledger,
+    caplog: pytest.LogCaptureFixture,
+    error: BaseException,
+    outcome: str,
+    state_after: str,
+    message: str,
 ) -> None:
     slow = {"effect": replace(POLICIES["effect"], backoff_base_seconds=60, backoff_cap_seconds=60)}
     ledger.enqueue("effect")
@@ -124,31 +130,24 @@ def test_how_a_handler_fails_decides_what_becomes_of_the_job(
     assert [entry["outcome"] for entry in job.history] == [outcome]
     assert job.attempt == (0 if outcome == "postponed" else 1)
     assert (report.dead, report.delayed) == (int(state_after == "dead"), int(state_after == "queued"))
+    assert (f"job {job.id} (effect) failed for good: {message}" in caplog.messages) is (state_after == "dead")
 
 
-def test_a_job_that_fails_for_good_has_a_line_in_the_log(
+def test_jobs_that_nobody_can_run_are_kept_as_dead_and_have_a_line_in_the_log(
     state: StatePaths, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    job = ledger.enqueue("effect")
-    unknown = ledger.enqueue("single")
-    run(state, raising(Dead("hopeless")))
-    assert f"job {job} (effect) failed for good: hopeless" in caplog.messages
-    assert any(line.startswith(f"job {unknown} (single) failed for good: ") for line in caplog.messages)
-
-
-def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Ledger) -> None:
-    ids = [ledger.enqueue("effect") for _ in range(3)]
-    ledger.enqueue("single")
+    ids = [*(ledger.enqueue("effect") for _ in range(3)), ledger.enqueue("single")]
     with ledger.transaction() as conn:
         conn.execute("UPDATE job SET kind = 'gone' WHERE id = ?", (ids[0],))
         conn.execute("UPDATE job SET args = '{' WHERE id = ?", (ids[1],))
         conn.execute("""UPDATE job SET args = '{"key":1}' WHERE id = ?""", (ids[2],))
     assert run(state, nothing).dead == 4
-    errors = [job.error or "" for job in reversed(ledger.list_jobs(["dead"]))]
+    errors = [ledger.get(job).error or "" for job in ids]
     assert errors[0] == "this version has no job kind 'gone'"
     assert errors[1].startswith("arguments are not JSON")
     assert errors[2] == "effect: key is not a text: '1'"
     assert errors[3] == "this version has no job kind 'single'"
+    assert f"job {ids[3]} (single) failed for good: {errors[3]}" in caplog.messages
 
 
 def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> None:
@@ -185,8 +184,7 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_asked_to(state: S
         with pytest.raises(WorkerRunning, match=rf"already running .*pid {os.getpid()}.*`kill {os.getpid()}` ends"):
             Worker(context(state), {}).run_forever()
         ledger.enqueue("effect", delay_seconds=50)
-        report = Worker(context(state), {}).run_until_idle(60.0, include_delayed_seconds=60.0)
-        assert report.elsewhere
+        assert Worker(context(state), {}).run_until_idle(60.0, include_delayed_seconds=60.0).elsewhere
         assert only_job(ledger).state == "done"
 
 
