@@ -32,8 +32,6 @@ from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
 
-# --- what it does ---
-
 
 def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
     bed.remember(RULE)
@@ -96,9 +94,6 @@ def test_notes_of_other_commands_are_refused_with_the_command(bed: Bed) -> None:
     assert bed.files() == before
 
 
-# --- names ---
-
-
 def test_a_note_in_the_vaults_own_folder_is_found_as_a_list_prints_it(bed: Bed) -> None:
     for path in ("tabs.md", "tabs"):
         (bed.vault / "tabs.md").write_text("---\nkind: preferences\n---\n\nIndent with tabs.\n", "utf-8")
@@ -142,9 +137,6 @@ def test_missing_entry_is_told_in_one_line(ask: Bed, name: str, capsys: pytest.C
         assert main(command) in (1, 2)
         told = capsys.readouterr()
         assert (told.out, told.err.count("\n"), told.err.startswith("memory: ")) == ("", 1, True)
-
-
-# --- the commands ---
 
 
 def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, memory: Command) -> None:

@@ -242,9 +242,6 @@ def test_a_reading_command_ends_what_was_interrupted(bed: Bed, old_note: str, mo
     assert len(bed.files()) == 2
 
 
-# --- the journal itself ---
-
-
 def test_a_change_of_a_file_that_is_another_now_changes_nothing(bed: Bed, old_note: str) -> None:
     text = bed.files()[OLD]
     bed.edit(OLD, "Tuesdays", "Wednesdays")
@@ -298,9 +295,6 @@ def test_the_journal_does_not_grow_for_ever(bed: Bed) -> None:
         journal.commit([Change(path, None, Scrubbed("x" * 100))], run="r", actor="triage", what="x")
     assert sum(file.stat().st_size for file in journal.files) < 6000
     assert journal.acts()[-1].changes[0].path == "personal-private/fix/note-29.md"
-
-
-# --- the command ---
 
 
 def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) -> None:

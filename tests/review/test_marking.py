@@ -111,9 +111,6 @@ def test_an_agent_sets_no_mark_and_wires_no_guard(
     assert not actions_installed(ask.settings)
 
 
-# --- guards ---
-
-
 def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, memory: Command) -> None:
     tabs(ask)
     assert "no entry is given to every session" in memory("always").out

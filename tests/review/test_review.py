@@ -174,9 +174,6 @@ def test_the_nearest_entries_are_offered_by_wording_without_an_index(bed: Bed, p
     assert [one.path for one in bed.reviewer.nearest(bed.only("pending"))] == [near]
 
 
-# --- in the note ---
-
-
 @pytest.mark.parametrize(
     ("line", "status"),
     [

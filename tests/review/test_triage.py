@@ -67,9 +67,6 @@ def test_no_note_is_touched_by_two_steps() -> None:
     assert len(touched) == len(set(touched))
 
 
-# --- in files ---
-
-
 def run(bed: Bed) -> list[str]:
     """What became of each note."""
     return [one.result for one in run_triage(bed.settings, bed.reviewer)]

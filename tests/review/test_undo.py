@@ -270,9 +270,6 @@ def test_a_beginning_that_two_sessions_share_names_neither(bed: Bed) -> None:
         bed.undo.session_called("3f0c6a52")  # Said again, it must not mean the other one.
 
 
-# --- the command ---
-
-
 def test_a_session_that_nothing_is_known_of_fails(ask: Bed, memory: Command) -> None:
     ask.remember(said(RULE, SESSION))
     markers = ask.settings.state.markers
@@ -346,9 +343,6 @@ def note_of(bed: Bed) -> Path:
     return bed.vault / NOTE
 
 
-# --- read again, and said anew ---
-
-
 def test_removed_evidence_is_not_written_again_from_its_session(bed: Bed) -> None:
     rule, guess = said(RULE, "a"), replace(said(GUESS, "a"), records=("a-other",))
     bed.remember(rule, guess)
@@ -391,9 +385,6 @@ def test_a_copy_of_a_record_in_another_session_is_the_same_but_not_one_that_is_o
     bed.undo.carry_out(LAST)
     assert bed.remember(first).written == ()
     assert bool(bed.remember(other).written) is is_other
-
-
-# --- the note ---
 
 
 def test_the_note_holds_ids_and_none_of_the_words_that_went(bed: Bed) -> None:
@@ -505,9 +496,6 @@ def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:
     bed.edit(NOTE, "# Taken back", "# Mine")
     taken_back(bed).forget()
     assert note_of(bed).read_text("utf-8") == EMPTY.replace("# Taken back", "# Mine")
-
-
-# --- before the vault is changed ---
 
 
 def test_removal_is_recorded_before_the_vault_is_changed(bed: Bed) -> None:

@@ -140,9 +140,6 @@ def test_the_memory_of_a_process_that_is_gone_is_unknown() -> None:
     assert resident_megabytes(2**22 + 1) is None
 
 
-# `memory health` as an object: its sections, and warnings about unreadable ones
-
-
 PROGRAMS_READ: dict[str, object] = {
     "warnings": [],
     "entries": {"groups": {"personal-private": 1}, "in_use": 1, "set_aside": {"resolved": 1}},

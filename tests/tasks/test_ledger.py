@@ -327,9 +327,6 @@ def test_a_missing_file_is_said_in_one_line(tmp_path: Path) -> None:
         Ledger(tmp_path / "none.db", create=False)
 
 
-# The table of job kinds
-
-
 def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:
     for schedule in SCHEDULES:
         validate_args(schedule.kind, {"slot": "x"})

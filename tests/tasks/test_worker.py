@@ -353,9 +353,6 @@ def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) ->
         wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")
 
 
-# huey runs what the ledger lets it claim
-
-
 def test_huey_runs_a_due_job_once_and_stores_nothing(tmp_path: Path, ledger: Ledger) -> None:
     ran: list[Claim] = []
     wakeup = Wakeup(tmp_path / "wake.sock")
