@@ -16,6 +16,7 @@ from memoryvault.pipelines.likeness import (
     wording_of,
     wording_of_saying,
 )
+from memoryvault.pipelines.review import Approve
 from memoryvault.services.known_memories import VaultMemories
 from memoryvault.services.triaging import run_triage
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -178,16 +179,6 @@ def test_another_wording_of_the_user_is_quoted_once_in_the_note_that_it_strength
     note = bed.only("active")
     assert note.occurrences == 4
     assert (statement_of(note.body), note.body.count(f"> {first}"), note.body.count(f"> {second}")) == (first, 1, 1)
-
-
-def test_a_rule_of_a_project_and_one_of_the_user_are_filed_apart(bed: Bed) -> None:
-    bed.remember(
-        said(RULE, "a", "Always lint before pushing", scope="project", project="shop"), said(RULE, "a", "Never rebase")
-    )
-    assert set(bed.files()) == {
-        "personal-projects/shop/preferences/always-lint-before-pushing.md",
-        "personal-private/preferences/never-rebase.md",
-    }
 
 
 def test_statement_in_a_second_project_becomes_general(bed: Bed) -> None:
@@ -429,3 +420,40 @@ def test_triage_does_not_merge_them(bed: Bed) -> None:
         fields = {"kind": "preferences", "status": "inbox", "project": project}
         bed.note(f"personal-private/_inbox/{project}.md", SQUASH, **fields)
     assert run_triage(bed.settings, bed.reviewer) == []
+
+
+# A project folder that links out of the vault is neither read nor written; no statement is lost by it
+
+
+def linked(bed: Bed, tmp_path: Path) -> Path:
+    elsewhere = tmp_path / "another disk" / "shop"
+    elsewhere.mkdir(parents=True)
+    (bed.vault / "personal-projects").mkdir(exist_ok=True)
+    (bed.vault / "personal-projects" / "shop").symlink_to(elsewhere)
+    return elsewhere
+
+
+def test_a_rule_of_that_project_is_kept_among_the_users_own_and_is_the_projects(bed: Bed, tmp_path: Path) -> None:
+    elsewhere = linked(bed, tmp_path)
+    bed.remember(replace(RULE, scope="project", project="shop"))
+    entry = bed.only("active")
+    assert entry.path.startswith("personal-private/preferences/")
+    assert entry.project == "shop"
+    assert not [*elsewhere.iterdir()]
+
+
+def test_a_proposal_for_that_project_can_be_approved(bed: Bed, tmp_path: Path) -> None:
+    linked(bed, tmp_path)
+    bed.remember(replace(CHOICE, scope="project", project="shop"))
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r1")
+    entry = bed.only("active")
+    assert entry.path.startswith("personal-private/")
+    assert entry.project == "shop"
+
+
+def test_a_link_to_another_folder_of_the_vault_is_used(bed: Bed) -> None:
+    (bed.vault / "work" / "shop").mkdir(parents=True)
+    (bed.vault / "personal-projects").mkdir(exist_ok=True)
+    (bed.vault / "personal-projects" / "shop").symlink_to(bed.vault / "work" / "shop")
+    bed.remember(replace(RULE, scope="project", project="shop"))
+    assert [path for path in bed.files() if path.startswith("work/shop/preferences/")]

@@ -31,12 +31,6 @@ def approve(bed: Bed, words: str) -> None:
     bed.reviewer.apply_notes()
 
 
-def test_a_rule_in_the_same_words_the_other_way_round_is_no_second_occurrence(bed: Bed) -> None:
-    bed.remember(said(RULE, "a", "Always run the tests before the linter."))
-    bed.remember(said(RULE, "b", "Always run the linter before the tests."))
-    assert [entry.occurrences for entry in bed.entries()] == [1, 1]
-
-
 @pytest.mark.parametrize("statement", ["Always keep functions below 40 lines.", FIFTY])
 def test_a_rule_that_the_user_has_moved_into_the_archive_is_in_use_no_more(bed: Bed, statement: str) -> None:
     """Its status says what it said: said again it is news, and nothing has to take its place."""

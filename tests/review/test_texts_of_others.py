@@ -88,15 +88,6 @@ def test_mode_silent_saves_no_relayed_text_however_often_said(tmp_path: Path) ->
     assert waiting.status == "pending"
 
 
-def test_relayed_text_in_another_project_widens_no_rule(bed: Bed) -> None:
-    bed.remember(replace(RULE, scope="project", project="shop"))
-    elsewhere = replace(RULE, scope="project", project="admin", session="s8", records=("r8",))
-    bed.remember(replace(elsewhere, confirmed=False))
-    assert bed.only("active").project == "shop"
-    bed.remember(replace(RULE, scope="project", project="admin", session="s9", records=("r9",)))
-    assert bed.only("active").project is None
-
-
 def test_relayed_text_adds_nothing_to_a_rule_of_the_user(bed: Bed) -> None:
     bed.remember(RULE)
     before = bed.only("active")

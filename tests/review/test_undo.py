@@ -451,17 +451,6 @@ def test_a_copy_that_a_sync_client_left_counts_too(bed: Bed) -> None:
     assert (taken_back(bed).evidence(), copy.exists(), note_of(bed).exists()) == (set(), False, False)
 
 
-def test_a_damaged_state_folder_hides_neither_the_note_nor_what_is_read(bed: Bed) -> None:
-    bed.remember(said(RULE, "a"))
-    bed.undo.carry_out(LAST)
-    Path(bed.settings.state.state_db).write_bytes(b"no database" * 500)
-    assert taken_back(bed).evidence() == {("a", "a-record")}
-    assert bed.remember(said(RULE, "a")).written == ()
-    assert len(bed.remember(said(GUESS, "b")).written) == 1
-    bed.undo.carry_out(LAST)
-    assert ("b", "b-record") in taken_back(bed).evidence()
-
-
 def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_it_changes_anything(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     note_of(bed).mkdir(parents=True)

@@ -3,12 +3,17 @@
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.sessions import (
+    OUTSIDE,
     SessionFacts,
     SweepResult,
     Verdict,
@@ -18,8 +23,14 @@ from memoryvault.services.sessions import (
     sweep,
 )
 from memoryvault.sources.transcripts.compressed import transcript_status
+from memoryvault.tasks.jobs.markers import recover_handler
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
+from memoryvault.tasks.queue.job import Dead, Handler
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, typed
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
+from memoryvault.tests.tasks.test_worker import raising
 from memoryvault.vault.marker import (
     REFLECTED,
     START,
@@ -69,8 +80,8 @@ def _session(
     text_age: float | None = 4600,
     offset: int = 0,
     transcripts: Path | None = None,
-) -> None:
-    """Its marker, and its transcript of three bytes if that has an age."""
+) -> Path:
+    """Its marker, and its transcript of three bytes if that has an age; the path of the latter."""
     now = time.time()
     transcript = (transcripts or folder) / f"{name}.jsonl"
     if text_age is not None:
@@ -79,6 +90,7 @@ def _session(
         os.utime(transcript, (now - text_age, now - text_age))
     create_marker(str(folder), Marker(name, transcript=str(transcript), offset=offset))
     os.utime(marker_path(str(folder), name), (now - event_age, now - event_age))
+    return transcript
 
 
 def swept(markers: Path, transcripts: Path | None = None) -> SweepResult:
@@ -261,3 +273,57 @@ def test_a_session_whose_transcript_can_have_no_such_name_hides_no_other(tmp_pat
         os.utime(marker_path(str(tmp_path), name), (time.time() - 4600,) * 2)
     _session(tmp_path, "c-crashed")
     assert [each.session for each in swept(tmp_path).to_mine] == ["c-crashed"]
+
+
+# The sweep enqueues sessions that are not mined, but not again and again those that cannot be
+
+
+@pytest.fixture
+def ledger(settings: Settings) -> Iterator[Ledger]:
+    with open_ledger(settings) as ledger:
+        yield ledger
+
+
+def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
+    taken = ledger.take(lambda: "test", 30.0)
+    assert taken is not None
+    Executor(ledger, {kind: handler}, 30.0).run(taken)
+
+
+def waiting_after(ledger: Ledger, sweep: Handler) -> int:
+    """Return how many sessions wait to be mined after a sweep."""
+    ledger.enqueue("recover.orphans")
+    run_one(ledger, "recover.orphans", sweep)
+    return len(ledger.list_jobs(["queued"], kind="reflect.session"))
+
+
+def test_a_session_whose_job_has_died_is_asked_for_again_when_it_goes_on(
+    sandbox: Sandbox, settings: Settings, ledger: Ledger
+) -> None:
+    transcript = _session(Path(settings.state.markers), "poison", transcripts=sandbox.projects / "-p")
+    sweep = partial(recover_handler, settings)
+    assert waiting_after(ledger, sweep) == 1
+    run_one(ledger, "reflect.session", raising(Dead("the child was killed")))
+    assert waiting_after(ledger, sweep) == 0
+    with ledger.transaction() as conn:
+        conn.execute("UPDATE job SET finished_at = ? WHERE state = 'dead'", (time.time() - 4000,))
+    assert waiting_after(ledger, sweep) == 0
+    then = time.time() - AN_HOUR
+    os.utime(transcript, (then, then))
+    assert waiting_after(ledger, sweep) == 1
+
+
+def test_sessions_of_a_folder_that_the_worker_does_not_know_wait_for_one_that_does(
+    sandbox: Sandbox, settings: Settings, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two profiles of Claude Code, and a worker that was started without the second one's CLAUDE_CONFIG_DIR."""
+    profile = sandbox.root / "home" / ".claude-work"
+    transcript = _session(Path(settings.state.markers), "poison", transcripts=profile / "projects" / "-p")
+    sweep = partial(recover_handler, settings)
+    ledger.enqueue("reflect.session", {"session": "poison"})  # By its own hook.
+    run_one(ledger, "reflect.session", raising(Dead(OUTSIDE)))
+    assert [waiting_after(ledger, sweep) for _ in range(3)] == [0, 0, 0]
+    (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".markers")]
+    assert str(transcript.parent) in told
+    knowing = load_settings({**sandbox.environment, "CLAUDE_CONFIG_DIR": str(profile)})
+    assert waiting_after(ledger, partial(recover_handler, knowing)) == 1

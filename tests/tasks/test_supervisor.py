@@ -98,14 +98,6 @@ def test_processes_left_by_a_child_are_killed(tmp_path: Path) -> None:
     wait_until(lambda: not is_alive(pid_in(pid_file)), "the grandchild is gone")
 
 
-def test_a_child_can_be_stopped() -> None:
-    stop = threading.Event()
-    threading.Timer(0.2, stop.set).start()
-    result = run(SLEEP, stop=stop)
-    assert result.ended == "stopped"
-    assert result.seconds < 20, "it would have slept for 60"
-
-
 def test_a_child_that_writes_without_end_is_killed() -> None:
     result = run("while True: print('x' * 1000)", max_stdout_bytes=100_000)
     assert result.ended == "overflow"

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault import __version__
 from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.schedules.table import Schedule
@@ -26,7 +27,15 @@ from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
-from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
+from memoryvault.tasks.queue.worker import (
+    RunReport,
+    Service,
+    Worker,
+    WorkerContext,
+    WorkerRunning,
+    installed_version,
+    is_newer,
+)
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 
@@ -382,3 +391,44 @@ def test_a_warning_that_cannot_be_told_stands_in_the_file_and_stops_nobody(tmp_p
     finally:
         log.removeHandler(handler)
     assert "the disk is full" in (tmp_path / "log").read_text("utf-8")
+
+
+# Old and new versions side by side: the older one leaves
+
+
+def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
+    assert is_newer("0.10.0", than="0.9.9")
+    assert is_newer("1.0.0rc1", than="0.9")
+    for other in ("0.9.9", "0.9.8", "", "nonsense", "-1"):
+        assert not is_newer(other, than="0.9.9")
+    assert installed_version() == __version__
+    assert installed_version(tmp_path / "being-replaced.py") == __version__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", ["client", "package"])
+def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
+    state: StatePaths, sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, proceed = threading.Event(), threading.Event()
+
+    def handler(job: object) -> None:
+        begun.set()
+        proceed.wait(60)
+
+    setting = WorkerContext(state, workers=1, poll_seconds=0.1, lease_seconds=1.0, policies=POLICIES, schedules=())
+    with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": handler}) as worker:
+        first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
+        assert begun.wait(60)
+        wake_worker(state.wake_socket, __version__)
+        wake_worker(state.wake_socket, "0.0.1")
+        time.sleep(0.3)
+        assert not worker._leaving, "its own version and an older one change nothing"
+        if sign == "client":
+            wake_worker(state.wake_socket, "999.0")
+        else:
+            monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
+        wait_until(lambda: worker._leaving, "it has noticed")
+        proceed.set()
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it has left")
+        assert (ledger.get(first).state, ledger.get(second).state) == ("done", "queued")
