@@ -35,7 +35,6 @@ source:
 
 > {title}
 """
-APPLY_SECONDS = 10.0
 
 
 def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") -> Path:
@@ -206,7 +205,7 @@ def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) 
     with sandbox.process("service", "worker"):
         wait_until(place(sandbox, "made-before").is_file, "it is there", 20 * patience())
         path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
-        wait_until(place(sandbox, "tabs").is_file, "it is there", APPLY_SECONDS * patience())
+        wait_until(place(sandbox, "tabs").is_file, "it is there", 10 * patience())
     assert not path.exists()
 
 

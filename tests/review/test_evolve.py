@@ -9,7 +9,6 @@ from unicodedata import normalize
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.entryfile import read_entry_file
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve, Supersede
@@ -18,6 +17,7 @@ from memoryvault.services.agent_proposals import AgentProposals, ProposalFields
 from memoryvault.services.entry_names import resolve_entry
 from memoryvault.services.evolving import evolve
 from memoryvault.services.journal import Change, Journal
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.render import render_always_load, render_block
 from memoryvault.vault.scrubbed import Scrubbed
@@ -322,9 +322,7 @@ def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) ->
 )
 def test_errors_are_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
     sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
-    done = sandbox.run("evolve", *arguments, stdin="text")
-    assert done.returncode == code
-    assert len(done.stderr.strip().splitlines()) == 1
+    sandbox.refused("evolve", *arguments, stdin="text", code=code)
     assert len(list(sandbox.vault.rglob("*.md"))) == 1
 
 

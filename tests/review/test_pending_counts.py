@@ -26,16 +26,9 @@ from .support import Bed
 pytestmark = pytest.mark.slow
 
 Ask = Callable[..., str]
+INCUBATOR = "personal-private/_idea-incubator"
 WAITS = PendingCounts(proposals=4, questions=2, copies=1, inbox=2, ideas=3, patterns=1)
 IN_WORDS = "4 proposals, 2 questions about ideas, 1 conflict copy, 2 in the inbox, 3 ideas, 1 pattern to adopt"
-
-
-def ask_about(bed: Bed, slug: str) -> None:
-    """Whether it may be put into Ideas.md, as it is asked of an idea that came up in a session."""
-    entry = bed.store.read(f"personal-private/_idea-incubator/{slug}/_index.md")
-    change = question_change(bed.settings, bed.store, entry)
-    assert change is not None
-    bed.journal.commit([change], run="r", actor="idea", what="asked")
 
 
 @pytest.fixture
@@ -52,10 +45,12 @@ def full(bed: Bed) -> Bed:
     inbox_note(bed, "guess", "Perhaps so.")
     bed.note("personal-projects/shop/_inbox/guess.md", "# Guess", kind="fix", status="inbox")
     slugs = [idea(bed, title, f"{title} of it all.") for title in ("Robot", "Kite", "Boat")]
-    ask_about(bed, slugs[0])
+    asked = question_change(bed.settings, bed.store, bed.store.read(f"{INCUBATOR}/{slugs[0]}/_index.md"))
+    assert asked is not None
+    bed.journal.commit([asked], run="r", actor="idea", what="asked whether it may be put into Ideas.md")
     nobody_came_back_to(bed, *slugs[1:])
-    bed.note("personal-private/_idea-incubator/robot/related-kite.md", "# Near", kind="idea-research", status="active")
-    bed.note("personal-private/_idea-incubator/_archive/plane/_index.md", "# Plane", kind="idea", status="archived")
+    bed.note(f"{INCUBATOR}/robot/related-kite.md", "# Near", kind="idea-research", status="active")
+    bed.note(f"{INCUBATOR}/_archive/plane/_index.md", "# Plane", kind="idea", status="archived")
     pattern(bed, "small-steps")
     pattern(bed, "later", deferred_until=today + timedelta(days=3))
     pattern(bed, "done", status="active", promoted=today)
@@ -177,7 +172,7 @@ def test_an_empty_review_says_what_waits_elsewhere(bed: Bed, ask: Ask) -> None:
 
 def test_a_question_about_an_idea_that_is_gone_is_a_thing_of_its_own() -> None:
     asks = question_path("robot")
-    there = "personal-private/_idea-incubator/robot/_index.md"
+    there = f"{INCUBATOR}/robot/_index.md"
     assert group_by_place([asks, there])["questions"] == [asks]
     assert group_by_place([asks])["proposals"] == [asks]
 

@@ -228,11 +228,9 @@ class Scripted:
         return self.outcome
 
 
-REQUEST = CompletionRequest("p" * 300, "", SCHEMA, max_output_tokens=100, deadline_seconds=5)
-
-
-def spend(book: SpendingBook, completer: Scripted, cap: int = 10_000) -> Completion:
-    return BudgetedCompleter(completer, book, [Cap("tokens", cap, "subject")]).ask("s1", REQUEST)
+def spend(book: SpendingBook, completer: Scripted) -> Completion:
+    request = CompletionRequest("p" * 300, "", SCHEMA, max_output_tokens=100, deadline_seconds=5)
+    return BudgetedCompleter(completer, book, [Cap("tokens", 10_000, "subject")]).ask("s1", request)
 
 
 ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)

@@ -1,12 +1,10 @@
 """A broken or missing queue.db loses no work: the file is kept, the jobs are recreated."""
 
-import json
 import os
 import random
 import shutil
 import signal
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -111,24 +109,15 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
 # ---- damage that is not UTF-8: the module sqlite3 then fails to decode, without an error of SQLite
 
 
-def overwrite_text(state: StatePaths, text: bytes, by: bytes) -> None:
-    """Damage every place in which the file holds this text."""
-    path = Path(state.queue_db)
-    data = path.read_bytes()
-    assert text in data
-    path.write_bytes(data.replace(text, (by + text)[: len(text)]))
-
-
-NOT_TEXT = b"\xe6\xf4\x3b\x55"
-
-
 @pytest.mark.parametrize("where", [b"job_one_queued", b"queuedeffect", b"it was hopeless", b"CREATE TABLE job"])
 def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> None:
     filled(state)
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.record_dead("queuedeffect", "{}", "it was hopeless")
         move_log(ledger)
-    overwrite_text(state, where, NOT_TEXT)
+    data = Path(state.queue_db).read_bytes()
+    assert where in data
+    Path(state.queue_db).write_bytes(data.replace(where, (b"\xe6\xf4\x3b\x55" + where)[: len(where)]))
     with pytest.raises(QueueUnavailable, match="damaged"), Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.list_jobs(most=1000)
     with reopen(state) as ledger:
@@ -177,17 +166,11 @@ def test_a_rebuilding_that_is_killed_is_done_by_the_next_start(state: StatePaths
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.enqueue("effect", {"key": "a"}, unique_key="a")
     overwrite(state.queue_db, 0)
-    spool_job(state, "b")
+    Path(state.spool, "1-1.json").write_text('{"kind": "effect", "args": {"key": "b"}, "unique_key": "b"}\n')
     assert run_worker(state, kill_point=stage)[0] == -signal.SIGKILL
     assert run_worker(state)[0] == 0
     assert len(kept(state)) == 1
     assert os.listdir(Path(state.root, "effects")) == ["b"]
-
-
-def spool_job(state: StatePaths, key: str) -> None:
-    """Report the damage like a hook that finds the file broken."""
-    line = json.dumps({"kind": "effect", "args": {"key": key}, "unique_key": key})
-    Path(state.spool, f"{time.time_ns()}-1.json").write_text(line + "\n")
 
 
 def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
@@ -268,15 +251,6 @@ def filled_queue(state: StatePaths) -> bytes:
     return Path(state.queue_db).read_bytes()
 
 
-def mine(state: StatePaths) -> Callable[[RunningJob], None]:
-    def handler(job: RunningJob) -> None:
-        marker = read_marker(marker_path(state.markers, str(job.args["session"])))
-        if marker is not None:
-            rewrite_marker(state.markers, marker.with_offset(SIZE))
-
-    return handler
-
-
 def mined(state: StatePaths) -> list[str]:
     markers = (read_marker(marker_path(state.markers, session)) for session in SESSIONS)
     return [marker.session_id for marker in markers if marker is not None and marker.offset == SIZE]
@@ -284,7 +258,13 @@ def mined(state: StatePaths) -> list[str]:
 
 def work(state: StatePaths) -> None:
     """As `memory service worker --until-idle`."""
-    handlers = {kind: lambda job: None for kind in REAL_POLICIES} | {"reflect.session": mine(state)}
+
+    def mine(job: RunningJob) -> None:
+        marker = read_marker(marker_path(state.markers, str(job.args["session"])))
+        if marker is not None:
+            rewrite_marker(state.markers, marker.with_offset(SIZE))
+
+    handlers = {**dict.fromkeys(REAL_POLICIES, nothing), "reflect.session": mine}
     context = WorkerContext(state, poll_seconds=0.05, schedules=(), quiet_seconds=0.0)
     report = Worker(context, handlers).run_until_idle(30.0)
     assert not report.timed_out

@@ -13,7 +13,6 @@ import pytest
 from memoryvault.hooks import client, session_start
 from memoryvault.runtime.days import SECONDS_PER_DAY
 from memoryvault.runtime.process_lock import ProcessLock
-from memoryvault.runtime.settings import Settings
 from memoryvault.services import health_warnings, hook_log
 from memoryvault.services.active_counts import count_active_paths, describe_notes
 from memoryvault.services.health_report import health_report, resident_megabytes
@@ -194,23 +193,19 @@ def test_programs_read_the_same_names_in_the_same_order(ask: Bed, memory: Comman
     assert json.dumps(told, indent=2) == json.dumps(expected, indent=2)
 
 
-def wired(_: Settings) -> bool:
-    return True
-
-
 @pytest.mark.parametrize(("file", "section"), [("queue_db", "queue"), ("index_db", "index"), ("state_db", "spending")])
 def test_a_section_that_cannot_be_read_says_why_and_hides_no_other(bed: Bed, file: str, section: str) -> None:
     damaged = Path(getattr(bed.settings.state, file))
     damaged.unlink()
     damaged.mkdir()
-    report = asdict(health_report(bed.settings, time.time(), wired))
+    report = asdict(health_report(bed.settings, time.time(), lambda _: True))
     assert [name for name in ("entries", "waiting", "queue", "index", "spending") if report[name] is None] == [section]
     assert [str(damaged) in line for line in report["warnings"]] == [True]
 
 
 def test_a_vault_that_is_not_there_hides_only_what_is_in_it(bed: Bed) -> None:
     bed.vault.rename(bed.root / "elsewhere")
-    report = health_report(bed.settings, time.time(), wired)
+    report = health_report(bed.settings, time.time(), lambda _: True)
     assert (report.entries, report.waiting) == (None, None)
     assert report.index is not None
     (warning,) = report.warnings

@@ -23,7 +23,6 @@ from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
 
 ENV = {"PATH": os.environ["PATH"]}
-SLEEP = "import time; time.sleep(60)"
 # A grandchild in the same group; both ignore what can be ignored.
 FAMILY = """
 import signal, subprocess, sys, time

@@ -29,7 +29,6 @@ from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import (
     RunReport,
-    Service,
     Worker,
     WorkerContext,
     WorkerRunning,
@@ -53,11 +52,9 @@ def run(state: StatePaths, handler: Handler, *, kind: str = "effect") -> RunRepo
 
 
 @contextmanager
-def serving(
-    setting: WorkerContext, handlers: Mapping[str, Handler], services: Sequence[Service] = ()
-) -> Iterator[Worker]:
+def serving(setting: WorkerContext, handlers: Mapping[str, Handler]) -> Iterator[Worker]:
     """A worker that serves in a thread of its own."""
-    worker = Worker(setting, handlers, services)
+    worker = Worker(setting, handlers)
     thread = threading.Thread(target=worker.run_forever)
     thread.start()
     try:
@@ -287,24 +284,6 @@ def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> Non
         with ledger.transaction() as conn:
             conn.execute("PRAGMA user_version = 99")
         wait_until(lambda: not Path(state.wake_socket).exists(), "it has left", 30.0)
-
-
-def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
-    events: list[str] = []
-
-    class Watcher:
-        """Enqueues once."""
-
-        def start(self, ledger: Ledger) -> None:
-            events.append("start")
-            ledger.enqueue("effect")
-
-        def stop(self) -> None:
-            events.append("stop")
-
-    with serving(context(state), {"effect": lambda job: events.append("job")}, [Watcher()]):
-        wait_until(lambda: "job" in events, "the job has run")
-    assert events == ["start", "job", "stop"]
 
 
 def test_work_goes_on_after_the_file_was_locked(
