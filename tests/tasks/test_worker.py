@@ -29,6 +29,7 @@ from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import (
     RunReport,
+    Service,
     Worker,
     WorkerContext,
     WorkerRunning,
@@ -52,9 +53,11 @@ def run(state: StatePaths, handler: Handler, *, kind: str = "effect") -> RunRepo
 
 
 @contextmanager
-def serving(setting: WorkerContext, handlers: Mapping[str, Handler]) -> Iterator[Worker]:
+def serving(
+    setting: WorkerContext, handlers: Mapping[str, Handler], services: Sequence[Service] = ()
+) -> Iterator[Worker]:
     """A worker that serves in a thread of its own."""
-    worker = Worker(setting, handlers)
+    worker = Worker(setting, handlers, services)
     thread = threading.Thread(target=worker.run_forever)
     thread.start()
     try:
@@ -284,6 +287,21 @@ def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> Non
         with ledger.transaction() as conn:
             conn.execute("PRAGMA user_version = 99")
         wait_until(lambda: not Path(state.wake_socket).exists(), "it has left", 30.0)
+
+
+def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
+    events: list[str] = []
+
+    class Watcher:
+        def start(self, ledger: Ledger) -> None:
+            events.append("start")
+
+        def stop(self) -> None:
+            events.append("stop")
+
+    with serving(context(state), {}, [Watcher()]):
+        assert events == ["start"]
+    assert events == ["start", "stop"]
 
 
 def test_work_goes_on_after_the_file_was_locked(
