@@ -98,6 +98,13 @@ def test_worker_runs_all_due_jobs_and_their_follow_ups(state: StatePaths, ledger
     assert [job.history[0]["result"] for job in ledger.list_jobs(["done"])] == [{"files": 1}] * 3
 
 
+def test_worker_can_run_jobs_in_their_quiet_period(state: StatePaths, ledger: Ledger) -> None:
+    ledger.enqueue("effect", delay_seconds=90)
+    ledger.enqueue("effect", delay_seconds=9000)
+    report = Worker(context(state), {"effect": nothing}).run_until_idle(60.0, include_delayed_seconds=100.0)
+    assert (report.done, report.delayed) == (1, 1)
+
+
 def test_due_schedules_of_handled_kinds_run(state: StatePaths, ledger: Ledger) -> None:
     schedules = [
         Schedule("sweep", "* * * * *", "effect", first="now"),
@@ -300,7 +307,7 @@ def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
             events.append("stop")
 
     with serving(context(state), {}, [Watcher()]):
-        assert events == ["start"]
+        wait_until(lambda: events == ["start"], "it has been started")
     assert events == ["start", "stop"]
 
 
