@@ -170,7 +170,7 @@ def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(bed
     assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[PATH]]
 
 
-@pytest.mark.parametrize("name", ["zürich", 'the "zürich"', "the  zürich"])
+@pytest.mark.parametrize("name", ["the-rule", "zürich", 'the "zürich"', "the  zürich"])
 def test_logs_and_receipts_name_a_deleted_note_no_longer_and_every_other_as_before(bed: Bed, name: str) -> None:
     path, kept = f"personal-private/fix/{name}.md", f"personal-private/fix/{name}-2.md"
     (bed.vault / kept).parent.mkdir(parents=True)
