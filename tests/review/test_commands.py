@@ -51,7 +51,7 @@ def place(sandbox: Sandbox, slug: str) -> Path:
 @contextmanager
 def reviewing(sandbox: Sandbox, *options: str, **env: str) -> Iterator[Terminal]:
     """`memory review` at a terminal, which has to end well."""
-    terminal = Terminal(sandbox, ["review", *options], **env)
+    terminal = Terminal(sandbox, ["review", *options], **env)  # type: ignore[arg-type]  # none of them is `at`
     yield terminal
     assert terminal.close() == 0
 

@@ -128,13 +128,13 @@ def test_the_dashboard_note_counts_the_same_under_the_same_names(full: Bed) -> N
     }
 
 
-def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed) -> None:
-    day = full.store.today() + timedelta(days=3)
-    for until, waiting in ((day - timedelta(days=1), 1), (day, 2)):
-        store = VaultStore(full.vault, full.settings.state.vault_lock, today=lambda until=until: until)
-        assert count_pending(store).patterns == waiting
-        refresh_dashboard(store)
-        assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
+@pytest.mark.parametrize(("days", "waiting"), [(2, 1), (3, 2)])
+def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed, days: int, waiting: int) -> None:
+    day = full.store.today() + timedelta(days=days)
+    store = VaultStore(full.vault, full.settings.state.vault_lock, today=lambda: day)
+    assert count_pending(store).patterns == waiting
+    refresh_dashboard(store)
+    assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
 
 
 def test_the_console_has_them_beside_its_pages_and_in_its_figures(full: Bed) -> None:
