@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -17,20 +16,31 @@ from memoryvault.pipelines.likeness import (
     wording_of,
     wording_of_saying,
 )
-from memoryvault.runtime.settings import load_settings
+from memoryvault.pipelines.review import Approve
 from memoryvault.services.known_memories import VaultMemories
 from memoryvault.services.triaging import run_triage
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
-from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
+
+SQUASH = "In this repo, never squash commits."
+
+
+def of(project: str, session: str, statement: str = SQUASH) -> Candidate:
+    return said(RULE, session, statement, scope="project", project=project)
 
 
 def found(statement: str, record: str, session: str = "s1") -> Candidate:
     """A problem that an agent found."""
     fix = replace(GUESS, category="fix", statement=statement, excerpt=statement, role="assistant", records=(record,))
     return replace(fix, session=session, scope="project", project="shop")
+
+
+def lost_jobs() -> list[Candidate]:
+    """Three findings of one session about one problem."""
+    hows = ("when it is tried again", "of the lowest priority", "after it has expired")
+    return [found(f"`drainQueue` loses a job {how}.", f"r{number}") for number, how in enumerate(hows)]
 
 
 def test_the_same_said_after_another_question_is_one_memory(bed: Bed) -> None:
@@ -118,8 +128,8 @@ def test_findings_of_a_session_about_one_problem_are_one_note(bed: Bed) -> None:
 
 
 def test_one_session_s_findings_are_no_pattern(bed: Bed) -> None:
-    for record, how in enumerate(("when it is tried again", "of the lowest priority", "after it has expired")):
-        bed.remember(found(f"`drainQueue` loses a job {how}.", f"r{record}"))
+    for finding in lost_jobs():
+        bed.remember(finding)
     note = bed.only("inbox")
     assert note.occurrences == 1
     # Nor does a second session make one of them, before or after what else the first one finds.
@@ -134,42 +144,26 @@ def test_one_session_s_findings_are_no_pattern(bed: Bed) -> None:
     assert bed.only("pending").occurrences == 3
 
 
-@pytest.mark.parametrize("product", ["GitHub", "TypeScript", "PostgreSQL", "macOS", "OpenAI"])
-def test_fixes_that_share_a_product_s_name_are_two(bed: Bed, product: str) -> None:
-    bed.remember(found(f"The upload failed because {product} wants a newer token.", "r1"))
-    bed.remember(found(f"Dates were off by a day: the time zone was never told to {product}.", "r2"))
+@pytest.mark.parametrize("name", ["GitHub", "PostgreSQL", "macOS", "`run()`"])
+def test_fixes_that_share_the_name_of_a_product_or_an_everyday_call_are_two(bed: Bed, name: str) -> None:
+    bed.remember(found(f"The upload failed because {name} wants a newer token.", "r1"))
+    bed.remember(found(f"Dates were off by a day: the time zone was never told to {name}.", "r2"))
     assert [entry.occurrences for entry in bed.entries()] == [1, 1]
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_decided_finding_does_not_come_back(bed: Bed, decision: str) -> None:
-    findings = [
-        found(f"`drainQueue` loses a job {how}.", f"r{place}")
-        for place, how in enumerate(("when it is tried again", "of the lowest priority", "after it has expired"))
-    ]
-    bed.remember(*findings)
+    bed.remember(*lost_jobs())
     bed.decide_in_note(bed.only("inbox").path, decision)
     bed.reviewer.apply_notes()
     files = bed.files()
     (decided,) = bed.entries()
     assert decided.effective_status == {"approve": "active", "reject": "rejected"}[decision]
-    assert bed.remember(*findings).counts == {"known": 3}
+    assert bed.remember(*lost_jobs()).counts == {"known": 3}
     assert bed.files() == files
     # What is found out later is news, as it says something else than what was decided on; also record 1 of another one.
     assert bed.remember(found("`drainQueue` never wakes up its caller.", "r9")).counts == {"inboxed": 1}
     assert bed.remember(found("`drainQueue` locks out all of its readers.", "r1", "s2")).counts == {"inboxed": 1}
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("`initHookLogging()` runs before stdin is parsed", {"inithooklogging"}),
-        ("MAX_SIZE, self.maxSize and max_size(job) are one name", {"maxsize"}),
-        ("GitHub and PostgreSQL; `run()` is called by main()", set()),
-    ],
-)
-def test_code_is_known_by_its_names(text: str, names: set[str]) -> None:
-    assert code_names(text) == names
 
 
 @pytest.mark.parametrize("unit", ["a_", "aB", "`a", "aB.", "a()", "a", "not a, ", "instead of ", "prefer a "])
@@ -181,30 +175,10 @@ def test_a_statement_is_taken_apart_in_linear_time(unit: str, reads: Callable[[s
 def test_another_wording_of_the_user_is_quoted_once_in_the_note_that_it_strengthens(bed: Bed) -> None:
     first, second = "Always run the tests before committing", "please always run tests before you commit"
     for session, statement in (("a", first), ("b", second), ("c", second), ("d", first)):
-        rule = said(RULE, session, statement)
-        bed.remember(replace(rule, excerpt=statement))
+        bed.remember(said(RULE, session, statement))
     note = bed.only("active")
     assert note.occurrences == 4
     assert (statement_of(note.body), note.body.count(f"> {first}"), note.body.count(f"> {second}")) == (first, 1, 1)
-
-
-def test_reflecting_again_changes_nothing(bed: Bed) -> None:
-    session = [said(GUESS, "a"), said(RULE, "a"), replace(said(CHOICE, "a", "No, squash instead of merge"))]
-    bed.remember(*session)
-    before = bed.files()
-    bed.remember(*session)
-    bed.remember(*session)
-    assert bed.files() == before
-
-
-def test_a_rule_of_a_project_and_one_of_the_user_are_filed_apart(bed: Bed) -> None:
-    bed.remember(
-        said(RULE, "a", "Always lint before pushing", scope="project", project="shop"), said(RULE, "a", "Never rebase")
-    )
-    assert set(bed.files()) == {
-        "personal-projects/shop/preferences/always-lint-before-pushing.md",
-        "personal-private/preferences/never-rebase.md",
-    }
 
 
 def test_statement_in_a_second_project_becomes_general(bed: Bed) -> None:
@@ -234,42 +208,21 @@ def test_a_rejection_is_remembered_also_in_other_words_and_without_any_state(bed
 def test_the_reversal_of_a_rule_is_proposed_and_replaces_it_once_approved(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     old = bed.only("active").path
-    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
+    for session in ("b", "c", "d"):
+        bed.remember(said(RULE, session, "Actually, always use npm, not pnpm."))
     proposal = bed.only("pending")
-    assert proposal.supersedes == old
+    assert (proposal.supersedes, proposal.occurrences) == (old, 3)
     assert "It would replace" in proposal.body
-    assert bed.only("active").path == old, "until then it holds"
+    assert bed.only("active").path == old, "until then it holds, however often the other is said"
     bed.decide_in_note(proposal.path, "approve")
     bed.reviewer.apply_notes()
     now, then = bed.only("active"), bed.only("superseded")
     assert "use npm, not pnpm" in now.body
     assert "It would replace" not in now.body
-    assert now.supersedes == then.path
-    assert then.superseded_by == now.path
+    assert (now.supersedes, then.superseded_by) == (then.path, now.path)
     assert then.path.startswith(f"personal-private/_archive/{old}.")
     assert not bed.store.exists(old)
     assert len(bed.files()) == 2
-
-
-def test_a_reversal_that_is_said_again_still_asks(bed: Bed) -> None:
-    bed.remember(said(RULE, "a"))
-    for session in ("b", "c", "d"):
-        bed.remember(said(RULE, session, "Actually, always use npm, not pnpm."))
-    assert bed.only("pending").occurrences == 3
-    assert "use pnpm, not npm" in bed.only("active").body
-
-
-def test_question_of_the_agent_is_not_reversed_by_the_user(bed: Bed) -> None:
-    bed.remember(said(RULE, "a", "Always add the shop number to any invoice"))
-    answer = "Add the agent name to the logging of hooks (in answer to: “Rewind doesn't use logging, shall it?”)"
-    bed.remember(said(RULE, "b", answer))
-    assert [entry.supersedes for entry in bed.entries()] == [None, None]
-
-
-def test_the_rule_of_another_project_is_not_reversed(bed: Bed) -> None:
-    bed.remember(said(RULE, "a", scope="project", project="shop"))
-    bed.remember(said(RULE, "b", "Always use npm, not pnpm.", scope="project", project="admin"))
-    assert {entry.effective_status for entry in bed.entries()} == {"active"}
 
 
 def test_reversal_of_a_general_rule_is_general(bed: Bed) -> None:
@@ -282,11 +235,29 @@ def test_reversal_of_a_general_rule_is_general(bed: Bed) -> None:
     assert bed.only("active").path.startswith("personal-private/")
 
 
-def test_an_exception_for_one_project_stands_beside_the_rule_for_everything(bed: Bed) -> None:
-    bed.remember(said(RULE, "a"))
-    bed.remember(said(RULE, "b", "In this repo always use npm, not pnpm.", scope="project", project="admin"))
-    assert [entry.supersedes for entry in bed.entries()] == [None, None]
-    assert {entry.effective_status for entry in bed.entries()} == {"active"}
+ANSWER = "Add the agent name to the logging of hooks (in answer to: “Rewind doesn't use logging, shall it?”)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "other"),
+    [
+        pytest.param(
+            of("shop", "a", RULE.statement), of("admin", "b", "Always use npm, not pnpm."), id="another project"
+        ),
+        pytest.param(
+            said(RULE, "a"), of("admin", "b", "In this repo always use npm, not pnpm."), id="an exception for a project"
+        ),
+        pytest.param(
+            said(RULE, "a", "Always add the shop number to any invoice"),
+            said(RULE, "b", ANSWER),
+            id="an answer to a question of the agent",
+        ),
+    ],
+)
+def test_what_is_no_reversal_stands_beside_the_rule(bed: Bed, rule: Candidate, other: Candidate) -> None:
+    bed.remember(rule)
+    bed.remember(other)
+    assert [(entry.supersedes, entry.effective_status) for entry in bed.entries()] == [(None, "active")] * 2
 
 
 def test_a_persons_edit_survives_another_occurrence(bed: Bed) -> None:
@@ -378,15 +349,6 @@ def test_a_number_within_the_rule_is_a_part_of_it(bed: Bed) -> None:
     assert len(bed.entries()) == 2
 
 
-def test_proposal_is_saved_once_the_host_confirms_that_it_was_typed(bed: Bed) -> None:
-    bed.remember(replace(RULE, confirmed=False))
-    (waiting,) = bed.entries()
-    assert waiting.status == "pending"
-    bed.remember(replace(RULE, records=("r2",)))
-    (rule,) = bed.entries()
-    assert rule.status == "active"
-
-
 @pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
 def test_no_review_mode_saves_an_unconfirmed_rule(tmp_path: Path, mode: str) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
@@ -395,47 +357,22 @@ def test_no_review_mode_saves_an_unconfirmed_rule(tmp_path: Path, mode: str) -> 
     assert entry.status in ("pending", "inbox")
 
 
-# Find known statements without comparing each note with each candidate
-
-
-def written(vault: Path, texts: list[str]) -> dict[str, str]:
-    """Notes with these statements; path -> statement."""
-    paths = {f"personal-private/preferences/note-{number}.md": text for number, text in enumerate(texts)}
-    for path, text in paths.items():
-        (vault / path).parent.mkdir(parents=True, exist_ok=True)
-        (vault / path).write_text(f"---\nkind: preferences\nstatus: active\n---\n\n# A note\n\n{text}\n", "utf-8")
-    return paths
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Path:
-    return tmp_path / "MemoryVault"
-
-
-def memories_of(vault: Path) -> VaultMemories:
-    settings = load_settings({"HOME": str(vault.parent), "MEMORY_VAULT_PATH": str(vault)})
-    return VaultMemories(VaultStore(vault, vault.parent / "lock", lambda: date(2026, 7, 1)), settings)
-
-
-def test_written_and_removed_notes_are_known(vault: Path) -> None:
-    paths = written(vault, ["Always run the linter before a commit", "Name branches after the ticket"])
-    first, second = paths
-    memories = memories_of(vault)
+def test_notes_written_and_removed_while_candidates_are_routed_are_known(bed: Bed) -> None:
+    first = bed.note(
+        "personal-private/preferences/lint.md", "Always run the linter before a commit", kind="preferences"
+    )
+    second = bed.note("personal-private/preferences/name.md", "Name branches after the ticket", kind="preferences")
+    memories = VaultMemories(bed.store, bed.settings)
 
     def saying(statement: str) -> list[str]:
-        return [entry.path for entry in memories.saying(statement, "preferences")]
+        return sorted(entry.path for entry in memories.saying(statement, "preferences"))
 
     assert saying("run the linter before a commit, always!") == [first]
-    text = (
-        (vault / second)
-        .read_text("utf-8")
-        .replace("Name branches after the ticket", "Do run the linter before a commit")
-    )
-    (vault / second).write_text(text, "utf-8")
-    memories.learned(second, text)
-    assert sorted(saying("run the linter before a commit, always!")) == [first, second]
+    bed.edit(second, "Name branches after the ticket", "Do run the linter before a commit")
+    memories.learned(second, bed.files()[second])
+    assert saying("run the linter before a commit, always!") == [first, second]
     assert saying("name branches after the ticket") == []
-    (vault / first).unlink()
+    (bed.vault / first).unlink()
     memories.learned(first, None)
     assert saying("run the linter before a commit, always!") == [second]
 
@@ -443,32 +380,14 @@ def test_written_and_removed_notes_are_known(vault: Path) -> None:
 # A statement about "this" project in two projects is a rule for each of them, and for no other
 
 
-SQUASH = "In this repo, never squash commits."
 NOTE = "preferences/never-squash-commits.md"
 
 
-def of(project: str, session: str, statement: str = SQUASH, base: Candidate = RULE) -> Candidate:
-    return said(base, session, statement, scope="project", project=project)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (SQUASH, SQUASH),
-        ("We never mock the clock here.", "We never mock the clock here."),
-        ("Our app always answers in JSON.", "Our app always answers in JSON."),
-    ],
-)
-def test_each_of_two_projects_has_its_own_note(bed: Bed, first: str, second: str) -> None:
-    bed.remember(of("shop", "a", first))
-    bed.remember(of("blog", "b", second))
-    assert sorted(entry.project or "everywhere" for entry in bed.entries()) == ["blog", "shop"]
-
-
-def test_said_again_in_its_project_it_strengthens_the_note_of_that_one(bed: Bed) -> None:
-    bed.remember(of("shop", "a"), of("blog", "b"), of("blog", "c"))
-    assert bed.store.read(f"personal-projects/shop/{NOTE}").occurrences == 1
-    assert bed.store.read(f"personal-projects/blog/{NOTE}").occurrences == 2
+@pytest.mark.parametrize("statement", [SQUASH, "We never mock the clock here.", "Our app always answers in JSON."])
+def test_each_of_two_projects_has_its_own_note_which_is_strengthened_in_its_project(bed: Bed, statement: str) -> None:
+    for project, session in (("shop", "a"), ("blog", "b"), ("blog", "c")):
+        bed.remember(of(project, session, statement))
+    assert {entry.project: entry.occurrences for entry in bed.entries()} == {"shop": 1, "blog": 2}
 
 
 def test_said_for_everything_it_is_a_note_of_its_own(bed: Bed) -> None:
@@ -476,13 +395,6 @@ def test_said_for_everything_it_is_a_note_of_its_own(bed: Bed) -> None:
     bed.remember(of("shop", "a"))
     bed.remember(said(RULE, "b", "Never squash commits."))
     assert {entry.project for entry in bed.entries()} == {"shop", None}
-
-
-def test_rule_that_does_not_mention_its_project_becomes_general(bed: Bed) -> None:
-    bed.remember(of("shop", "a", "Never edit schema.json by hand."))
-    bed.remember(of("blog", "b", "Never edit schema.json by hand."))
-    (entry,) = bed.entries()
-    assert (entry.project, entry.occurrences) == (None, 2)
 
 
 def test_rejected_for_one_project_it_can_be_said_of_another(bed: Bed) -> None:
@@ -508,3 +420,40 @@ def test_triage_does_not_merge_them(bed: Bed) -> None:
         fields = {"kind": "preferences", "status": "inbox", "project": project}
         bed.note(f"personal-private/_inbox/{project}.md", SQUASH, **fields)
     assert run_triage(bed.settings, bed.reviewer) == []
+
+
+# A project folder that links out of the vault is neither read nor written; no statement is lost by it
+
+
+def linked(bed: Bed, tmp_path: Path) -> Path:
+    elsewhere = tmp_path / "another disk" / "shop"
+    elsewhere.mkdir(parents=True)
+    (bed.vault / "personal-projects").mkdir(exist_ok=True)
+    (bed.vault / "personal-projects" / "shop").symlink_to(elsewhere)
+    return elsewhere
+
+
+def test_a_rule_of_that_project_is_kept_among_the_users_own_and_is_the_projects(bed: Bed, tmp_path: Path) -> None:
+    elsewhere = linked(bed, tmp_path)
+    bed.remember(replace(RULE, scope="project", project="shop"))
+    entry = bed.only("active")
+    assert entry.path.startswith("personal-private/preferences/")
+    assert entry.project == "shop"
+    assert not [*elsewhere.iterdir()]
+
+
+def test_a_proposal_for_that_project_can_be_approved(bed: Bed, tmp_path: Path) -> None:
+    linked(bed, tmp_path)
+    bed.remember(replace(CHOICE, scope="project", project="shop"))
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r1")
+    entry = bed.only("active")
+    assert entry.path.startswith("personal-private/")
+    assert entry.project == "shop"
+
+
+def test_a_link_to_another_folder_of_the_vault_is_used(bed: Bed) -> None:
+    (bed.vault / "work" / "shop").mkdir(parents=True)
+    (bed.vault / "personal-projects").mkdir(exist_ok=True)
+    (bed.vault / "personal-projects" / "shop").symlink_to(bed.vault / "work" / "shop")
+    bed.remember(replace(RULE, scope="project", project="shop"))
+    assert [path for path in bed.files() if path.startswith("work/shop/preferences/")]

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.runtime.errors import EditConflict, EntryExists
 from memoryvault.runtime.layout import StatePaths
-from memoryvault.services.device import SETTINGS_NOTE, acting_device, acts_here
+from memoryvault.services.device import SETTINGS_NOTE, acts_here
 from memoryvault.services.journal import Act, Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.scrubbed import Scrubbed
@@ -29,7 +29,6 @@ def name(vault: Path, text: str) -> None:
 
 
 def test_every_device_acts_if_none_is_named(tmp_path: Path) -> None:
-    assert acting_device(tmp_path) is None
     assert acts_here(tmp_path)
     name(tmp_path, "---\ntags: [x]\n---\n\ndevice: not a setting\n")
     assert acts_here(tmp_path)
@@ -50,9 +49,7 @@ def test_the_named_one_acts(tmp_path: Path, named: str, hostname: str, acts: boo
     assert acts_here(tmp_path, hostname) is acts
 
 
-@pytest.mark.slow
 def test_a_decision_in_a_note_waits_for_the_named_device(sandbox: ForkedSandbox) -> None:
-    sandbox.vault.mkdir(parents=True, exist_ok=True)
     note = sandbox.vault / "personal-private" / "_review" / "use-pnpm.md"
     note.parent.mkdir(parents=True)
     head = "---\ndecision: approve\nkind: preferences\nstatus: pending\n---\n\n"

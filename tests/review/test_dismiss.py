@@ -32,8 +32,6 @@ from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
 
-# --- what it does ---
-
 
 def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
     bed.remember(RULE)
@@ -45,15 +43,6 @@ def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
     act = bed.reviewer.undo_last()
     assert act is not None
     assert act.what.startswith("took back: dismissed: ")
-    assert bed.files() == before
-
-
-def test_the_same_statement_is_not_proposed_again(bed: Bed) -> None:
-    bed.remember(RULE)
-    dismiss(bed.reviewer, bed.only("active").path)
-    before = bed.files()
-    again = bed.remember(said(RULE, "s2"))
-    assert (again.written, {routed.why for routed in again.routed}) == ((), {"you rejected it"})
     assert bed.files() == before
 
 
@@ -105,9 +94,6 @@ def test_notes_of_other_commands_are_refused_with_the_command(bed: Bed) -> None:
     assert bed.files() == before
 
 
-# --- names ---
-
-
 def test_a_note_in_the_vaults_own_folder_is_found_as_a_list_prints_it(bed: Bed) -> None:
     for path in ("tabs.md", "tabs"):
         (bed.vault / "tabs.md").write_text("---\nkind: preferences\n---\n\nIndent with tabs.\n", "utf-8")
@@ -153,9 +139,6 @@ def test_missing_entry_is_told_in_one_line(ask: Bed, name: str, capsys: pytest.C
         assert (told.out, told.err.count("\n"), told.err.startswith("memory: ")) == ("", 1, True)
 
 
-# --- the commands ---
-
-
 def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, memory: Command) -> None:
     ask.remember(RULE)
     entry = ask.only("active")
@@ -169,17 +152,12 @@ def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, memory: Command)
     assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
 
 
-def test_dismiss_does_nothing_unasked(ask: Bed, memory: Command) -> None:
+def test_dismiss_by_command_asks_first_and_is_taken_back(ask: Bed, memory: Command) -> None:
     tabs(ask)
     before = ask.files()
     assert f"--yes dismisses {TABS}" in memory("dismiss", "tabs", code=2).err
     memory("dismiss", "tabs", "--json", code=2)
     assert ask.files() == before
-
-
-def test_dismiss_by_command_and_back(ask: Bed, memory: Command) -> None:
-    tabs(ask)
-    before = ask.files()
     told = memory("dismiss", "tabs", "--yes")
     assert (told.out, told.err) == (f"dismissed: {TABS}\n", f"memory: `memory review --undo {TABS}` takes it back\n")
     assert memory("dismiss", "tabs").out == f"{TABS} is dismissed already\n"

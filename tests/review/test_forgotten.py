@@ -170,27 +170,19 @@ def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(bed
     assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[PATH]]
 
 
-def test_a_receipt_names_a_deleted_note_no_longer_and_every_other_as_before(bed: Bed) -> None:
-    receipts = Path(bed.settings.state.receipts)
-    receipts.parent.mkdir(parents=True, exist_ok=True)
-    kept = PATH.replace("rule", "rule-2")
-    receipts.write_text(f'{{"hits":[{{"path":"{PATH}"}},{{"path":"{kept}"}}]}}\n', "utf-8")
-    bed.note(kept, "Other.", kind="preference")
-    forget_deleted(bed.settings, bed.store, [PATH])
-    assert receipts.read_text("utf-8") == f'{{"hits":[{{"path":"forgotten"}},{{"path":"{kept}"}}]}}\n'
-
-
-@pytest.mark.parametrize("name", ["zürich", 'the "zürich"', "the  zürich"])
-def test_logs_and_receipts_name_a_deleted_note_no_longer_however_it_is_written_there(bed: Bed, name: str) -> None:
-    path = f"personal-private/fix/{name}.md"
+@pytest.mark.parametrize("name", ["the-rule", "zürich", 'the "zürich"', "the  zürich"])
+def test_logs_and_receipts_name_a_deleted_note_no_longer_and_every_other_as_before(bed: Bed, name: str) -> None:
+    path, kept = f"personal-private/fix/{name}.md", f"personal-private/fix/{name}-2.md"
+    (bed.vault / kept).parent.mkdir(parents=True)
+    (bed.vault / kept).write_text("Other.", "utf-8")
     log = logging.getLogger("memoryvault.tests.forgotten")
     told = log.makeRecord(log.name, logging.WARNING, "", 0, "%s cannot be read", (path,), None)
     JsonLines(bed.settings.state.log_file, lambda line: None).emit(told)
     receipts = Path(bed.settings.state.receipts)
-    receipts.write_text(json.dumps({"hits": [{"path": path}]}, ensure_ascii=False), "utf-8")
+    receipts.write_text(json.dumps({"hits": [{"path": path}, {"path": kept}]}, ensure_ascii=False), "utf-8")
     forget_deleted(bed.settings, bed.store, [path])
     assert json.loads(Path(bed.settings.state.log_file).read_text("utf-8"))["message"] == "forgotten cannot be read"
-    assert json.loads(receipts.read_text("utf-8")) == {"hits": [{"path": "forgotten"}]}
+    assert json.loads(receipts.read_text("utf-8")) == {"hits": [{"path": "forgotten"}, {"path": kept}]}
 
 
 @pytest.mark.parametrize("edit", [("listens", "waits"), ("", "")])

@@ -1,7 +1,5 @@
 """Only a person marks an entry for every session or as a guard; agents cannot."""
 
-from dataclasses import replace
-
 import pytest
 
 from memoryvault.cli import review
@@ -10,23 +8,13 @@ from memoryvault.hooks.install import actions_installed, install, settings_file_
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.entry_names import find_entry, resolve_entry
-from memoryvault.services.marking import Marked, mark_always, mark_guard
+from memoryvault.services.marking import mark_always, mark_guard
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
 
 LOADED = "personal-private/_always-load/tabs.md"
-
-
-def test_always_is_a_property_and_the_last_decision_takes_it_back(bed: Bed) -> None:
-    tabs(bed)
-    before = bed.files()
-    assert mark_always(bed.reviewer, TABS, True) == Marked(TABS, "given to every session")
-    assert bed.store.read(TABS).always_load
-    assert mark_always(bed.reviewer, TABS, True).was_so
-    assert bed.reviewer.undo_last() is not None
-    assert bed.files() == before
 
 
 def test_off_takes_a_note_out_of_the_folder_by_which_it_was_given(bed: Bed) -> None:
@@ -64,27 +52,16 @@ def test_a_proposal_of_the_same_name_does_not_hide_the_rule_in_force(bed: Bed) -
     assert resolve_entry(bed.store, "tabs") == TABS
 
 
-def test_a_proposal_can_not_bring_its_own_marks(bed: Bed) -> None:
-    waits = bed.note(
-        "personal-private/_review/tabs.md",
-        "Indent.",
-        kind="preferences",
-        status="pending",
-        guard="deny",
-        always_load=True,
-    )
-    done = bed.reviewer.decide(waits, Approve(), run=bed.journal.new_run("review"))
-    entry = bed.store.read(done.path)
-    assert (entry.guard, entry.always_load) == ("", False)
-
-
 @pytest.mark.parametrize(
-    ("decision", "always", "mark"), [(Approve(always=True), True, ""), (Approve(guard="remind"), False, "remind")]
+    ("decision", "always", "mark"),
+    [(Approve(), False, ""), (Approve(always=True), True, ""), (Approve(guard="remind"), False, "remind")],
 )
-def test_approving_marks_in_one_step(bed: Bed, decision: Approve, always: bool, mark: str) -> None:
-    waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending")
-    done = bed.reviewer.decide(waits, decision, run=bed.journal.new_run("review"))
-    entry = bed.store.read(done.path)
+def test_approving_marks_in_one_step_and_a_proposal_brings_no_marks_of_its_own(
+    bed: Bed, decision: Approve, always: bool, mark: str
+) -> None:
+    marks = {"guard": "deny", "always_load": True}
+    waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending", **marks)
+    entry = bed.store.read(bed.reviewer.decide(waits, decision, run="r").path)
     assert (entry.status, entry.always_load, entry.guard) == ("active", always, mark)
 
 
@@ -95,43 +72,43 @@ def test_the_users_mark_stays_on_a_rule_whose_text_is_replaced(bed: Bed) -> None
     waits = bed.note(
         "personal-private/_review/npm.md", "Use npm.", kind="preferences", status="pending", supersedes=f"[[{old}]]"
     )
-    done = bed.reviewer.decide(waits, Approve(), run=bed.journal.new_run("review"))
+    done = bed.reviewer.decide(waits, Approve(), run="r")
     assert bed.store.read(done.path).guard == "deny"
 
 
-def test_the_commands(ask: Bed, memory: Command) -> None:
+def test_always_is_a_property_that_the_last_decision_takes_back(ask: Bed, memory: Command) -> None:
     tabs(ask)
+    before = ask.files()
     assert memory("always", "tabs").out == f"given to every session: {TABS}\n"
+    assert ask.store.read(TABS).always_load
     assert "already" in memory("always", "tabs").out
+    memory("review", "--undo")
+    assert ask.files() == before
+    memory("always", "tabs")
     memory("always", "--off", "tabs")
     assert not ask.store.read(TABS).always_load
     memory("save", "preferences", "short", "--always", "--body", "Keep answers short.")
     assert ask.store.read("personal-private/_always-load/short.md").always_load
 
 
-def test_an_agent_sets_no_mark(ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    ask.remember(replace(CHOICE))
-    tabs(ask)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "always tabs", "always --off tabs", "save preferences x --always --body Short.", "review --decide {}=always",
+        "review --decide {}=remind", "guard tabs deny", "guard tabs off", "guard --on", "guard --off",
+    ],
+)  # fmt: skip
+def test_an_agent_sets_no_mark_and_wires_no_guard(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    ask.remember(CHOICE)
+    tabs(ask, guard="ask")
     before = ask.files()
-    waits = ask.only("pending").slug
     monkeypatch.setenv("CLAUDECODE", "1")
-    for words in (
-        ["always", "tabs"],
-        ["always", "--off", "tabs"],
-        ["save", "preferences", "short", "--always", "--body", "Keep answers short."],
-        ["review", "--decide", f"{waits}=always"],
-        ["review", "--decide", f"{waits}=remind"],
-    ):
-        assert main(words) in (1, 2)
-        assert "user" in capsys.readouterr().err
+    assert main(words.format(ask.only("pending").slug).split()) in (1, 2)
+    assert "user" in capsys.readouterr().err
     assert ask.files() == before
-
-
-# --- guards ---
-
-
-def wired(bed: Bed) -> None:
-    install(bed.settings)
+    assert not actions_installed(ask.settings)
 
 
 def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, memory: Command) -> None:
@@ -172,7 +149,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
 
 def test_a_guard_is_set_and_the_hooks_offered_once(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
-    wired(ask)
+    install(ask.settings)
     asked = answers(monkeypatch, "n")
     memory("guard", "push", "remind")
     assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
@@ -185,7 +162,7 @@ def test_a_guard_is_set_and_the_hooks_offered_once(ask: Bed, monkeypatch: pytest
 
 def test_agreeing_wires_them_and_off_takes_them_out(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
-    wired(ask)
+    install(ask.settings)
     before = settings_file_of(ask.settings).read_bytes()
     answers(monkeypatch, "y")
     memory("guard", "push", "ask")
@@ -201,7 +178,7 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
 ) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
     ask.note("personal-private/_review/tone.md", "Be brief.", kind="preferences", status="pending")
-    wired(ask)
+    install(ask.settings)
     monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     asked = answers(monkeypatch, "y")
     keys = iter("auq" + "mq")
@@ -218,18 +195,6 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
 def test_a_rule_that_names_nothing_to_look_for_is_told(ask: Bed, memory: Command) -> None:
     ask.note("personal-private/preferences/kind.md", "Be kind.", kind="preferences")
     assert "triggers:" in memory("guard", "kind", "deny").err
-
-
-@pytest.mark.parametrize(
-    "words", [["guard", "tabs", "deny"], ["guard", "tabs", "off"], ["guard", "--on"], ["guard", "--off"]]
-)
-def test_an_agent_neither_guards_nor_wires(ask: Bed, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
-    tabs(ask, guard="ask")
-    before = ask.files()
-    monkeypatch.setenv("CLAUDECODE", "1")
-    assert main(words) in (1, 2)
-    assert ask.files() == before
-    assert not actions_installed(ask.settings)
 
 
 @pytest.mark.parametrize("words", [["guard", "tabs"], ["guard", "tabs", "--on"], ["guard", "nobody", "deny"]])

@@ -33,7 +33,7 @@ def renamed(bed: Bed, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_rule_that_is_said_again_is_strengthened_under_any_name(bed: Bed, name: str) -> None:
+def test_a_rule_is_strengthened_replaced_and_evolved_under_any_name(bed: Bed, name: str) -> None:
     path = renamed(bed, name)
     bed.remember(said(RULE, "s2"), replace(said(GUESS, "s2"), records=("r2",)))
     assert bed.store.read(path).occurrences == 2
@@ -41,37 +41,24 @@ def test_a_rule_that_is_said_again_is_strengthened_under_any_name(bed: Bed, name
     bed.undo.carry_out(Selector(session="s2"))
     assert bed.store.read(path).occurrences == 1
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_rule_under_any_name_is_replaced_and_comes_back(bed: Bed, name: str) -> None:
-    path = renamed(bed, name)
     before = bed.files()[path]
     bed.remember(replace(CHOICE, statement="No, use yarn instead of pnpm", records=("r7",), session="s7"))
-    (proposal,) = bed.reviewer.waiting()
-    done = bed.reviewer.decide(proposal.path, Supersede(path), run="t")
-    assert done.archived is not None
-    assert bed.store.read(done.archived).status == "superseded"
+    done = bed.reviewer.decide(bed.only("pending").path, Supersede(path), run="t")
+    assert bed.only("superseded").path == done.archived
     assert path not in bed.files()
     bed.reviewer.undo_last()
     assert bed.files()[path] == before
 
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_rule_under_any_name_is_evolved(bed: Bed, name: str) -> None:
-    path = renamed(bed, name)
-    reason = Scrubbed.trusted("x", reason="a test")
-    done = evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), reason)
-    assert "Use yarn." in bed.files()[done.path]
-    assert "pnpm" in bed.files()[done.archive]
+    evolved = evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), Scrubbed("x"))
+    assert "Use yarn." in bed.files()[evolved.path]
+    assert "pnpm" in bed.files()[evolved.archive]
 
 
 def test_a_proposal_under_any_name_is_rejected(bed: Bed) -> None:
     bed.remember(CHOICE)
-    (proposal,) = bed.reviewer.waiting()
-    asked = f"{proposal.path.rpartition('/')[0]}/Really?.md"
-    (bed.vault / proposal.path).rename(bed.vault / asked)
-    done = bed.reviewer.decide(asked, Reject(), run="t")
-    assert bed.store.read(done.path).status == "rejected"
+    proposal = bed.vault / bed.only("pending").path
+    asked = proposal.rename(proposal.with_name("Really?.md")).relative_to(bed.vault).as_posix()
+    assert bed.reviewer.decide(asked, Reject(), run="t").path == bed.only("rejected").path
 
 
 def test_a_secret_in_a_note_of_any_name_is_replaced(bed: Bed) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.cli import review
+from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.dismissing import dismiss
 from memoryvault.tests.support.command import Command
@@ -13,62 +14,56 @@ from .support import RULE, Bed, said
 
 pytestmark = pytest.mark.slow
 
-FORTY = replace(
-    RULE, statement="Always keep functions below 40 lines.", excerpt="Always keep functions below 40 lines."
-)
 FIFTY = "Always keep functions below 50 lines."
+PORT = "Remember that staging is at port {}."
+STAGING = said(RULE, "a", PORT.format(8081), standing_rule=False, claimed_rule=True)
 
 
-def test_a_rule_in_the_same_words_the_other_way_round_is_no_second_occurrence(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a", "Always run the tests before the linter."))
-    bed.remember(said(FORTY, "b", "Always run the linter before the tests."))
-    assert [entry.occurrences for entry in bed.entries()] == [1, 1]
+def limit(session: str, lines: int, **changes: object) -> Candidate:
+    """A rule whose value is a number."""
+    return said(RULE, session, f"Always keep functions below {lines} lines.", **changes)
+
+
+def approve(bed: Bed, words: str) -> None:
+    """In the one waiting note with these words, as a person does."""
+    (waits,) = [entry for entry in bed.entries() if words in entry.body and entry.effective_status == "pending"]
+    bed.decide_in_note(waits.path, "approve")
+    bed.reviewer.apply_notes()
 
 
 @pytest.mark.parametrize("statement", ["Always keep functions below 40 lines.", FIFTY])
 def test_a_rule_that_the_user_has_moved_into_the_archive_is_in_use_no_more(bed: Bed, statement: str) -> None:
     """Its status says what it said: said again it is news, and nothing has to take its place."""
-    bed.remember(said(FORTY, "a"))
+    bed.remember(limit("a", 40))
     old, archived = bed.only("active").path, "personal-private/_archive/old-rule.md"
     (bed.vault / archived).parent.mkdir()
     (bed.vault / old).rename(bed.vault / archived)
     before = bed.files()[archived]
-    (path,) = bed.remember(said(FORTY, "b", statement)).written
+    (path,) = bed.remember(said(RULE, "b", statement)).written
     assert (bed.store.read(path).effective_status, path.rsplit("/", 1)[0]) == ("active", old.rsplit("/", 1)[0])
     assert bed.files()[archived] == before
 
 
 def test_two_values_in_one_message_both_hold(bed: Bed) -> None:
-    monday = said(FORTY, "a")
+    monday = limit("a", 40)
     bed.remember(monday, replace(monday, statement=FIFTY))
     assert [entry.effective_status for entry in bed.entries()] == ["active", "active"]
 
 
 def test_an_order_that_is_no_rule_replaces_none(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a"))
-    bed.remember(said(FORTY, "b", "Keep functions below 50 lines here", standing_rule=False))
+    bed.remember(limit("a", 40))
+    bed.remember(said(RULE, "b", "Keep functions below 50 lines here", standing_rule=False))
     assert bed.only("inbox").supersedes is None
 
 
-def test_a_third_value_would_replace_the_rule_in_use_and_not_the_one_that_waits(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a"))
-    bed.remember(said(FORTY, "b", FIFTY))
-    bed.remember(said(FORTY, "c", "Always keep functions below 60 lines."))
+def test_a_third_value_would_replace_the_rule_in_use_which_may_be_the_second_by_then(bed: Bed) -> None:
+    for session, lines in (("a", 40), ("b", 50), ("c", 60), ("d", 70)):
+        bed.remember(limit(session, lines))
     waiting = [entry for entry in bed.entries() if entry.effective_status == "pending"]
-    assert {entry.supersedes for entry in waiting} == {bed.only("active").path}
-
-
-def test_a_third_value_takes_the_place_of_the_second_once_that_has_taken_the_place_of_the_first(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a"))
-    for session, limit in (("b", "50"), ("c", "60"), ("d", "70")):
-        bed.remember(said(FORTY, session, f"Always keep functions below {limit} lines."))
-    for limit in ("50", "60", "70"):
-        waits = next(
-            entry for entry in bed.entries() if f"below {limit}" in entry.body and entry.effective_status == "pending"
-        )
-        bed.decide_in_note(waits.path, "approve")
-        bed.reviewer.apply_notes()
-        assert f"below {limit}" in bed.only("active").body
+    assert [entry.supersedes for entry in waiting] == [bed.only("active").path] * 3
+    for lines in (50, 60, 70):
+        approve(bed, f"below {lines}")
+        assert f"below {lines}" in bed.only("active").body
     links = [entry.superseded_by for entry in bed.entries() if entry.status == "superseded"]
     assert len(set(links)) == 3
     bed.reviewer.undo_last()
@@ -76,10 +71,10 @@ def test_a_third_value_takes_the_place_of_the_second_once_that_has_taken_the_pla
 
 
 def test_the_review_shows_what_would_be_replaced(bed: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
-    bed.remember(said(FORTY, "a"))
-    bed.remember(said(FORTY, "b", FIFTY))
+    bed.remember(limit("a", 40))
+    bed.remember(limit("b", 50))
     bed.decide_in_note(bed.only("pending").path, "approve")
-    bed.remember(said(FORTY, "c", "Always keep functions below 60 lines."))
+    bed.remember(limit("c", 60))
     bed.reviewer.apply_notes()
     bed.enter(monkeypatch)
     monkeypatch.setattr(review, "read_key", lambda prompt: "q")
@@ -90,8 +85,8 @@ def test_the_review_shows_what_would_be_replaced(bed: Bed, monkeypatch: pytest.M
 
 
 def test_a_proposal_names_the_rule_that_it_contradicts_until_it_is_decided(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a"))
-    bed.remember(said(FORTY, "b", FIFTY))
+    bed.remember(limit("a", 40))
+    bed.remember(limit("b", 50))
     proposal, rule = bed.only("pending"), bed.only("active")
     assert proposal.contradicts == rule.fingerprint is not None
     bed.reviewer.decide(proposal.path, Approve(), run="review-1")
@@ -100,47 +95,38 @@ def test_a_proposal_names_the_rule_that_it_contradicts_until_it_is_decided(bed: 
 
 def test_what_waits_in_the_inbox_to_replace_a_rule_is_not_saved_beside_it(bed: Bed) -> None:
     """Said again it is a pattern, but only the user knows which of the two holds."""
-    bed.remember(said(FORTY, "a"))
+    bed.remember(limit("a", 40))
     for session in ("b", "c", "d"):
-        bed.remember(said(FORTY, session, FIFTY, confirmed=False))
+        bed.remember(limit(session, 50, confirmed=False))
     assert [entry.effective_status for entry in bed.entries() if "below 50" in entry.body] != ["active"]
     assert "below 40" in bed.only("active").body
 
 
 def test_nothing_takes_the_place_of_what_was_dismissed(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a"))
-    bed.remember(said(FORTY, "b", FIFTY))
-    bed.remember(said(FORTY, "c", "Always keep functions below 60 lines."))
-    for limit in ("50", "60"):
-        waits = next(
-            entry for entry in bed.entries() if f"below {limit}" in entry.body and entry.effective_status == "pending"
-        )
-        bed.decide_in_note(waits.path, "approve")
-        bed.reviewer.apply_notes()
-        if limit == "50":
-            dismiss(bed.reviewer, bed.only("active").path)
+    for session, lines in (("a", 40), ("b", 50), ("c", 60)):
+        bed.remember(limit(session, lines))
+    approve(bed, "below 50")
+    dismiss(bed.reviewer, bed.only("active").path)
+    approve(bed, "below 60")
     assert "below 60" in bed.only("active").body
     assert FIFTY in bed.only("dismissed").body
 
 
 def test_one_of_several_replacements_of_a_waiting_proposal_stays_in_use(bed: Bed) -> None:
-    fact = said(FORTY, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
-    bed.remember(fact)
-    waits = {"8081": bed.only("pending").path}
-    for session, port in (("b", "8082"), ("c", "8083")):
-        bed.remember(said(fact, session, f"Remember that staging is at port {port}."))
-        waits[port] = next(entry.path for entry in bed.entries() if port in entry.body)
-    assert bed.store.read(waits["8083"]).supersedes == waits["8081"]
+    waits = {}
+    for session, port in (("a", 8081), ("b", 8082), ("c", 8083)):
+        (waits[port],) = bed.remember(said(STAGING, session, PORT.format(port))).written
+    assert bed.store.read(waits[8083]).supersedes == waits[8081]
     for port, path in waits.items():
         bed.reviewer.decide(path, Approve(), run="review-1")
-        assert port in bed.only("active").body
+        assert str(port) in bed.only("active").body
 
 
 @pytest.mark.parametrize("taken", ["the name that it waited under", "the name of its place"])
 def test_namesake_of_the_entry_to_replace_is_left_alone(bed: Bed, taken: str) -> None:
     """A name has six words: those of other rules may be the same."""
     text = "Always deploy the web shop of Kiel at 9."
-    fact = said(FORTY, "a", text, standing_rule=False, claimed_rule=True)
+    fact = said(RULE, "a", text, standing_rule=False, claimed_rule=True)
     other = said(fact, "z", text.replace(".", " from the blue machine alone."))
     if taken == "the name of its place":
         bed.remember(other)
@@ -162,33 +148,30 @@ def test_namesake_of_the_entry_to_replace_is_left_alone(bed: Bed, taken: str) ->
 
 
 def test_a_rule_that_was_deleted_is_not_taken_for_another_of_its_name(bed: Bed) -> None:
-    bed.remember(said(FORTY, "a"))
+    bed.remember(limit("a", 40))
     old = bed.only("active").path
-    bed.remember(said(FORTY, "b", FIFTY))
+    bed.remember(limit("b", 50))
     (bed.vault / old).unlink()
     other = f"personal-projects/shop/convention/{old.rsplit('/', 1)[-1]}"
     bed.note(other, "# Functions\n\nOf the shop.", kind="convention", status="active", project="shop")
     bed.reviewer.decide(bed.only("pending").path, Approve(), run="review-1")
-    assert {entry.effective_status for entry in bed.entries()} == {"active"}
+    assert [(entry.effective_status, entry.supersedes) for entry in bed.entries()] == [("active", None)] * 2
 
 
 def test_replacement_of_a_projects_proposal_belongs_to_the_project(bed: Bed) -> None:
-    fact = said(FORTY, "a", "Remember that staging is at port 8081.", standing_rule=False, claimed_rule=True)
-    bed.remember(replace(fact, scope="project", project="shop"))
-    first = bed.only("pending").path
-    other = said(fact, "b", "Remember that staging is at port 8082.", scope="project", project="shop")
-    bed.remember(other)
-    assert {(entry.project, entry.supersedes) for entry in bed.entries()} == {("shop", None), ("shop", first)}
-    bed.remember(said(other, "c", "Remember that staging is at port 8083.", project="blog"))
-    assert [entry.supersedes for entry in bed.entries() if entry.project == "blog"] == [None]
+    for session, port, project in (("a", 8081, "shop"), ("b", 8082, "shop"), ("c", 8083, "blog")):
+        bed.remember(said(STAGING, session, PORT.format(port), scope="project", project=project))
+    first, second, other = bed.entries()
+    assert [entry.project for entry in (first, second, other)] == ["shop", "shop", "blog"]
+    assert [entry.supersedes for entry in (first, second, other)] == [None, first.path, None]
 
 
-@pytest.mark.parametrize("limits", [("40", "50"), ("50", "40")])
-def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed, limits: tuple[str, str]) -> None:
-    for session, limit in zip("ab", limits, strict=True):
-        bed.remember(said(FORTY, session, f"Always keep functions below {limit} lines."))
-    assert f"below {limits[0]}" in bed.only("active").body
-    assert f"below {limits[1]}" in bed.only("pending").body
+@pytest.mark.parametrize(("first", "later"), [(40, 50), (50, 40)])
+def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed, first: int, later: int) -> None:
+    bed.remember(limit("a", first))
+    bed.remember(limit("b", later))
+    assert f"below {first}" in bed.only("active").body
+    assert f"below {later}" in bed.only("pending").body
 
 
 @pytest.mark.parametrize(
@@ -203,6 +186,6 @@ def test_a_template_is_neither_said_again_nor_contradicted(bed: Bed, path: str, 
     file = bed.vault / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text := f"---\nkind: preferences\nstatus: active\n---\n\n{body}\n")
-    bed.remember(said(FORTY, "a", words))
+    bed.remember(said(RULE, "a", words))
     assert (bed.only("active").path != path, bed.only("active").supersedes) == (True, None)
     assert file.read_text() == text

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -26,16 +26,9 @@ from .support import Bed
 pytestmark = pytest.mark.slow
 
 Ask = Callable[..., str]
+INCUBATOR = "personal-private/_idea-incubator"
 WAITS = PendingCounts(proposals=4, questions=2, copies=1, inbox=2, ideas=3, patterns=1)
 IN_WORDS = "4 proposals, 2 questions about ideas, 1 conflict copy, 2 in the inbox, 3 ideas, 1 pattern to adopt"
-
-
-def ask_about(bed: Bed, slug: str) -> None:
-    """Whether it may be put into Ideas.md, as it is asked of an idea that came up in a session."""
-    entry = bed.store.read(f"personal-private/_idea-incubator/{slug}/_index.md")
-    change = question_change(bed.settings, bed.store, entry)
-    assert change is not None
-    bed.journal.commit([change], run="r", actor="idea", what="asked")
 
 
 @pytest.fixture
@@ -52,10 +45,12 @@ def full(bed: Bed) -> Bed:
     inbox_note(bed, "guess", "Perhaps so.")
     bed.note("personal-projects/shop/_inbox/guess.md", "# Guess", kind="fix", status="inbox")
     slugs = [idea(bed, title, f"{title} of it all.") for title in ("Robot", "Kite", "Boat")]
-    ask_about(bed, slugs[0])
+    asked = question_change(bed.settings, bed.store, bed.store.read(f"{INCUBATOR}/{slugs[0]}/_index.md"))
+    assert asked is not None
+    bed.journal.commit([asked], run="r", actor="idea", what="asked whether it may be put into Ideas.md")
     nobody_came_back_to(bed, *slugs[1:])
-    bed.note("personal-private/_idea-incubator/robot/related-kite.md", "# Near", kind="idea-research", status="active")
-    bed.note("personal-private/_idea-incubator/_archive/plane/_index.md", "# Plane", kind="idea", status="archived")
+    bed.note(f"{INCUBATOR}/robot/related-kite.md", "# Near", kind="idea-research", status="active")
+    bed.note(f"{INCUBATOR}/_archive/plane/_index.md", "# Plane", kind="idea", status="archived")
     pattern(bed, "small-steps")
     pattern(bed, "later", deferred_until=today + timedelta(days=3))
     pattern(bed, "done", status="active", promoted=today)
@@ -91,22 +86,15 @@ def test_the_hook_finds_the_same_without_a_walk_through_the_vault(full: Bed) -> 
     assert line == "MemoryVault: 4 proposals and 2 questions about ideas wait for review (`memory review`)."
 
 
-def test_the_review_counts_what_it_lists(full: Bed, ask: Ask) -> None:
-    listed = ask("review", "--list")
-    assert "4 proposals, 2 questions about ideas, 1 conflict copy" in listed
+def test_each_command_counts_what_it_lists(full: Bed, ask: Ask) -> None:
+    assert "4 proposals, 2 questions about ideas, 1 conflict copy" in ask("review", "--list")
     assert len(json.loads(ask("review", "--list", "--json"))) == 4 + 2 + 1
     assert "4 proposals, 2 questions about ideas, 1 conflict copy wait, but" in ask("review")
     assert "2 in the inbox" in ask("review", "--list", "--inbox")
     assert "2 in the inbox wait, but" in ask("review", "--inbox")
-
-
-def test_lists_have_as_many_lines_as_are_counted(full: Bed, ask: Ask) -> None:
     assert len(json.loads(ask("vault", "inbox", "list", "--json"))) == WAITS.inbox
     assert len(json.loads(ask("idea", "list", "--json"))) == WAITS.ideas
     assert json.loads(ask("skills", "watchlist", "--json"))["count"] == WAITS.patterns
-
-
-def test_health_tells_it_to_people_and_programs(full: Bed, ask: Ask) -> None:
     assert f"waiting          {IN_WORDS}\n" in ask("health")
     assert json.loads(ask("health", "--json"))["waiting"] == WAITS.__dict__
 
@@ -140,17 +128,13 @@ def test_the_dashboard_note_counts_the_same_under_the_same_names(full: Bed) -> N
     }
 
 
-def on_day(bed: Bed, day: date) -> VaultStore:
-    return VaultStore(bed.vault, bed.settings.state.vault_lock, today=lambda: day)
-
-
-def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed) -> None:
-    day = full.store.today() + timedelta(days=3)
-    for until, waiting in ((day - timedelta(days=1), 1), (day, 2)):
-        store = on_day(full, until)
-        assert count_pending(store).patterns == waiting
-        refresh_dashboard(store)
-        assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
+@pytest.mark.parametrize(("days", "waiting"), [(2, 1), (3, 2)])
+def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed, days: int, waiting: int) -> None:
+    day = full.store.today() + timedelta(days=days)
+    store = VaultStore(full.vault, full.settings.state.vault_lock, today=lambda: day)
+    assert count_pending(store).patterns == waiting
+    refresh_dashboard(store)
+    assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
 
 
 def test_the_console_has_them_beside_its_pages_and_in_its_figures(full: Bed) -> None:
@@ -188,7 +172,7 @@ def test_an_empty_review_says_what_waits_elsewhere(bed: Bed, ask: Ask) -> None:
 
 def test_a_question_about_an_idea_that_is_gone_is_a_thing_of_its_own() -> None:
     asks = question_path("robot")
-    there = "personal-private/_idea-incubator/robot/_index.md"
+    there = f"{INCUBATOR}/robot/_index.md"
     assert group_by_place([asks, there])["questions"] == [asks]
     assert group_by_place([asks])["proposals"] == [asks]
 

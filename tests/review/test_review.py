@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -23,7 +22,7 @@ from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem, Rev
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 
-from .support import CHOICE, RULE, Bed, said
+from .support import CHOICE, Bed, said
 
 PROPOSAL = Proposal(
     path="personal-private/_review/use-pnpm.md",
@@ -44,18 +43,14 @@ PROPOSAL = Proposal(
         ('"yes"', Approve()),
         ("“Approve.”", Approve()),
         ("keep both", KeepBoth()),
-        ("Keep  Both!", KeepBoth()),
         ("reject", Reject()),
-        ("no", Reject()),
         ("skip", Skip()),
         ("supersede personal-private/preferences/tabs.md", Supersede("personal-private/preferences/tabs.md")),
         ("supersede: [[tabs|my tabs]]", Supersede("tabs")),
         ("supersedes [[a/b#Heading]]", Supersede("a/b")),
         ("Supersede [[a/b]].", Supersede("a/b")),
-        ("supersede tabs. ", Supersede("tabs")),
         ("supersede [[Wow!]]", Supersede("Wow!")),
         ("supersede", None),
-        ("supersede.", None),
         ("app", None),
         ("", None),
         ("approve?", None),
@@ -65,9 +60,9 @@ def test_a_decision_is_read_from_a_line(text: str, decision: Decision | None) ->
     assert parse_decision(text) == decision
 
 
-def test_supersede_alone_means_the_entry_that_the_note_names() -> None:
-    assert parse_decision("supersede", "a/b.md") == Supersede("a/b.md")
-    assert parse_decision("Supersede.", "a/b.md") == Supersede("a/b.md")
+@pytest.mark.parametrize("text", ["supersede", "Supersede."])
+def test_supersede_alone_means_the_entry_that_the_note_names(text: str) -> None:
+    assert parse_decision(text, "a/b.md") == Supersede("a/b.md")
 
 
 def test_no_decision_leads_out_of_the_vault_or_lets_an_idea_take_another_place() -> None:
@@ -91,9 +86,7 @@ def decide(bed: Bed, path: str, decision: Decision, **options: object) -> Decisi
 def test_approved_it_moves_to_its_place_with_its_evidence(bed: Bed, proposal: str) -> None:
     text = bed.files()[proposal]
     done = decide(bed, proposal, Approve())
-    assert done == DecisionOutcome(
-        proposal, "approved", "personal-private/preferences/no-use-pnpm-instead-of-npm.md"
-    ) or (done.path.startswith("personal-private/preferences/"))
+    assert done.path.startswith("personal-private/preferences/")
     entry = bed.only("active")
     assert entry.path == done.path
     assert [source.session for source in entry.sources] == ["a"]
@@ -116,18 +109,6 @@ def test_approved_with_another_text_it_is_still_known_by_the_first(bed: Bed, pro
     assert len(bed.files()) == 1
 
 
-def test_rejected_it_lies_in_the_archive(bed: Bed, proposal: str) -> None:
-    done = decide(bed, proposal, Reject())
-    entry = bed.only("rejected")
-    assert entry.path == done.path == "personal-private/_archive/" + proposal.rsplit("/", 1)[-1]
-
-
-def test_skipped_nothing_changes(bed: Bed, proposal: str) -> None:
-    before = bed.files()
-    assert decide(bed, proposal, Skip()).verdict == "skipped"
-    assert bed.files() == before
-
-
 def test_an_always_load_entry_is_superseded_in_its_place(bed: Bed, proposal: str) -> None:
     old = bed.note("personal-private/_always-load/packages.md", "Use npm.", kind="preferences", always_load=True)
     assert decide(bed, proposal, Supersede("packages")).path == old
@@ -141,15 +122,6 @@ def test_superseding_what_is_not_there_changes_nothing(bed: Bed, proposal: str) 
     with pytest.raises(UsageError):
         decide(bed, proposal, Supersede(proposal))
     assert bed.files() == before
-
-
-def test_a_replaced_rule_that_is_gone_meanwhile_is_no_obstacle(bed: Bed) -> None:
-    bed.remember(said(RULE, "a"))
-    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
-    (bed.vault / bed.only("active").path).unlink()
-    done = decide(bed, bed.only("pending").path, Approve())
-    assert done.verdict == "approved"
-    assert bed.only("active").supersedes is None
 
 
 def test_existing_entry_gets_the_evidence(bed: Bed, proposal: str) -> None:
@@ -167,17 +139,6 @@ def test_a_taken_name_is_not_overwritten(bed: Bed, proposal: str) -> None:
     done = decide(bed, proposal, Approve())
     assert done.path.endswith("-2.md")
     assert bed.store.read(done.path).slug.endswith("-2")
-
-
-def test_note_changed_after_it_was_shown_is_not_decided_on(bed: Bed, proposal: str) -> None:
-    seen = bed.only("pending").content_hash
-    bed.edit(proposal, "## Evidence", "Not quite.\n\n## Evidence")
-    before = bed.files()
-    with pytest.raises(EditConflict):
-        decide(bed, proposal, Approve(), expected_hash=seen)
-    assert bed.files() == before
-    assert decide(bed, proposal, Approve()).verdict == "approved"
-    assert "Not quite." in bed.only("active").body
 
 
 def test_a_note_outside_review_and_inbox_is_not_decided_on(bed: Bed) -> None:
@@ -209,18 +170,20 @@ def test_the_nearest_entries_are_offered_by_wording_without_an_index(bed: Bed, p
     assert [one.path for one in bed.reviewer.nearest(bed.only("pending"))] == [near]
 
 
-# --- in the note ---
-
-
 @pytest.mark.parametrize(
-    ("written", "status"),
-    [("approve", "active"), ("Approved", "active"), ("yes", "active"), ("reject", "rejected"), ("no", "rejected")],
+    ("line", "status"),
+    [
+        ("decision: approve", "active"),
+        ("Decision: Approved", "active"),
+        ("DECISION: reject", "rejected"),
+        ('"Decision": no', "rejected"),
+    ],
 )
-def test_a_decision_in_the_note_is_carried_out_once(bed: Bed, proposal: str, written: str, status: str) -> None:
-    bed.decide_in_note(proposal, written)
+def test_a_decision_in_the_note_is_carried_out_once(bed: Bed, proposal: str, line: str, status: str) -> None:
+    bed.edit(proposal, "---\n", f"---\n{line}\n")
     (done,) = bed.reviewer.apply_notes()
     assert isinstance(done, DecisionOutcome)
-    assert "decision:" not in bed.files()[bed.only(status).path]
+    assert "ecision" not in bed.files()[bed.only(status).path]
     after = bed.files()
     assert bed.reviewer.apply_notes() == []
     assert bed.files() == after
@@ -243,20 +206,6 @@ def test_a_decision_that_stands_elsewhere_decides_nothing(bed: Bed, place: str, 
     assert bed.files() == before
 
 
-def test_skip_in_the_note_leaves_it(bed: Bed, proposal: str) -> None:
-    bed.decide_in_note(proposal, "skip")
-    before = bed.files()
-    assert bed.reviewer.apply_notes() == []
-    assert bed.files() == before
-
-
-def test_an_inbox_note_can_be_approved_as_well(bed: Bed) -> None:
-    path = bed.note("personal-private/_inbox/x.md", "Lists read well.", kind="preferences", status="inbox")
-    bed.decide_in_note(path, "approve")
-    bed.reviewer.apply_notes()
-    assert bed.only("active").path == "personal-private/preferences/x.md"
-
-
 @pytest.mark.parametrize("age", [300, -86_400], ids=["written a while ago", "by a clock that was ahead"])
 def test_invalid_decision_is_told_in_the_note_but_not_while_somebody_types(bed: Bed, proposal: str, age: int) -> None:
     bed.decide_in_note(proposal, "appro")
@@ -276,8 +225,14 @@ def test_invalid_decision_is_told_in_the_note_but_not_while_somebody_types(bed: 
     assert "decision_error" not in bed.files()[bed.only("active").path]
 
 
-def test_a_skip_takes_back_what_the_note_was_told_of_an_earlier_decision(bed: Bed, proposal: str) -> None:
-    bed.decide_in_note(proposal, "appro")
+def test_a_skip_in_the_note_stays_and_takes_back_what_it_was_told_of_an_earlier_decision(
+    bed: Bed, proposal: str
+) -> None:
+    bed.decide_in_note(proposal, "skip")
+    skipped = bed.files()
+    assert bed.reviewer.apply_notes() == []
+    assert bed.files() == skipped
+    bed.edit(proposal, "decision: skip", "decision: appro")
     os.utime(bed.vault / proposal, (0, 0))
     bed.reviewer.apply_notes()
     bed.edit(proposal, "decision: appro", "decision: skip")
@@ -289,9 +244,7 @@ def test_supersede_alone_is_told_what_it_lacks(bed: Bed, proposal: str) -> None:
     bed.decide_in_note(proposal, "supersede")
     (problem,) = bed.reviewer.apply_notes()
     assert isinstance(problem, DecisionProblem)
-    assert (
-        problem.problem == "'supersede' does not say what it replaces: write supersede [[entry]], with its name or path"
-    )
+    assert "does not say what it replaces: write supersede [[entry]], with its name or path" in problem.problem
 
 
 def test_one_bad_note_does_not_keep_the_others_from_being_decided(bed: Bed, proposal: str) -> None:
@@ -336,25 +289,6 @@ def test_a_person_who_saves_meanwhile_is_not_overwritten(
     assert "Saved meanwhile." in bed.only("active").body
 
 
-def test_decisions_outlive_the_state_folder(bed: Bed, proposal: str) -> None:
-    decide(bed, proposal, Approve())
-    after = bed.files()
-    for file in Path(bed.settings.state.root).rglob("*"):
-        if file.is_file():
-            file.unlink()
-    bed.remember(said(CHOICE, "a"))
-    assert bed.files() == after
-
-
-@pytest.mark.parametrize("name", ["Decision", "DECISION", '"Decision"'])
-def test_a_decision_is_seen_however_the_property_is_capitalised(bed: Bed, proposal: str, name: str) -> None:
-    bed.edit(proposal, "---\n", f"---\n{name}: approve\n")
-    (done,) = bed.reviewer.apply_notes()
-    assert isinstance(done, DecisionOutcome)
-    assert done.verdict == "approved"
-    assert "ecision" not in bed.files()[done.path]
-
-
 def test_a_text_that_the_user_changed_is_kept_where_the_vault_has_the_old_one_already(bed: Bed, proposal: str) -> None:
     place = decide(bed, proposal, Approve()).path
     bed.note(proposal, "x", kind="preferences", status="pending", fingerprint=bed.only("active").fingerprint)
@@ -378,8 +312,7 @@ def test_proposal_moved_out_by_hand_is_told_what_it_lacks(bed: Bed, proposal: st
 def test_proposal_with_both_sides_of_a_merge_names_the_line_to_mend(bed: Bed, decision: Approve | Reject) -> None:
     name = "personal-private/_review/merged.md"
     (bed.vault / name).parent.mkdir(parents=True)
-    sides = "<<<<<<< HEAD\nkind: fix\n=======\nkind: preferences\n>>>>>>> main\n"
-    (bed.vault / name).write_text(f"---\n{sides}status: pending\n---\nText.\n")
+    (bed.vault / name).write_text("---\n<<<<<<< HEAD\nkind: fix\n=======\nkind: x\n>>>>>>> main\n---\nText.\n")
     before = bed.files()
     with pytest.raises(EntryInvalid, match=f"line 2 of {name} can't be read, mend it first"):
         bed.reviewer.decide(name, decision, run="t")

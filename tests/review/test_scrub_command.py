@@ -14,24 +14,19 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.context import Context
-from memoryvault.cli.main import build_parser
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
-from memoryvault.runtime.paths import ensure_state
-from memoryvault.runtime.settings import load_settings
 from memoryvault.services import scrubbing
 from memoryvault.services.evolving import evolve
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change
 from memoryvault.services.scrubbing import scrub_everything, scrub_note
 from memoryvault.services.state_db import state_transaction
-from memoryvault.services.stores import vault_store
 from memoryvault.services.undoing import Selector
 from memoryvault.tasks.queue.damage import back_up
 from memoryvault.tests.ideas.support import ideas_file, write_down
 from memoryvault.tests.review.support import Bed
-from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.command import Command
 from memoryvault.vault.entry import Source
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -124,19 +119,6 @@ def test_a_job_that_waits_keeps_its_arguments_and_is_named(sandbox: Sandbox) -> 
     assert done.returncode == 1
     assert "cancel it first" in done.stderr
     assert TOKEN not in done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_the_journal_is_scrubbed(sandbox: Sandbox) -> None:
-    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
-    sandbox.memory("reflect", "--session", str(sandbox.transcript("s1", shipped)))
-    for path in sandbox.vault.rglob("*.md"):
-        path.write_text(path.read_text("utf-8") + f"\nkey {TOKEN}\n", "utf-8")
-    (first, *_) = sorted(sandbox.vault.rglob("*.md"))
-    sandbox.memory("evolve", str(first), "--reason", "x", "--body", "Another.")
-    assert TOKEN.encode() in everything(sandbox)
-    sandbox.memory("vault", "scrub", "--apply")
-    assert TOKEN.encode() not in everything(sandbox)
 
 
 def test_an_undo_after_scrubbing_brings_the_users_own_words_back(tmp_path: Path, bed: Bed) -> None:
@@ -240,20 +222,17 @@ def test_a_job_that_the_worker_takes_while_it_is_looked_at_does_not_come_a_secon
 
 
 def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
-    sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ask: Bed, memory: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = load_settings(sandbox.environment)
-    ensure_state(settings.state)
-    notes = sandbox.vault / "personal-private" / "notes"
+    notes = ask.vault / "personal-private" / "notes"
     notes.mkdir(parents=True)
     # The first and the last are protected, as by the flag `immutable`, which stops root too; a dozen of them in all.
     guarded = [notes / f"{name}.md" for name in ("a", "z", *(f"m{number:02}" for number in range(9)))]
-    free = [notes / "b.md", notes / "y.md"]
-    ideas = sandbox.vault.parent / "Ideas.md"
+    free, ideas = [notes / "b.md", notes / "y.md"], ask.root / "Ideas.md"
     for file in (*guarded, *free, ideas):
         file.write_text(f"---\nkind: notes\n---\n\ntoken {TOKEN}\n", "utf-8")
-    reconcile_now(settings)
-    log = sandbox.state / "log" / "memoryvault.log"
+    reconcile_now(ask.settings)
+    log = Path(ask.settings.state.log_file)
     log.write_text(json.dumps({"message": f"mail {TOKEN}"}) + "\n", "utf-8")
     replace = os.replace
 
@@ -263,34 +242,21 @@ def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", refuse)
-    found = {
-        (one.where, one.name): one.problem for one in scrub_everything(settings, vault_store(settings), apply=True)
+    found = {(one.where, one.name): one.problem for one in scrub_everything(ask.settings, ask.store, apply=True)}
+    assert not any(TOKEN in file.read_text("utf-8") for file in (*free, log))
+    names = {file.relative_to(ask.vault).as_posix() for file in guarded}
+    assert {name: found["vault", name] for name in names} == {
+        name: f"{name} cannot be written: it is write-protected" for name in names
     }
-    for file in free:
-        assert TOKEN not in file.read_text("utf-8")
-    assert TOKEN not in log.read_text("utf-8")
-    for file in guarded:
-        path = file.relative_to(sandbox.vault).as_posix()
-        assert found["vault", path] == f"{path} cannot be written: it is write-protected"
     assert found["vault", "Ideas.md"]
     assert not any(found["vault", f"personal-private/notes/{name}.md"] for name in "by")
 
-    for arguments in (["vault", "scrub", "--apply"], ["vault", "scrub", "--apply", "--json"]):
-        args = build_parser(arguments).parse_args(arguments)
-        assert args.run(args, Context(sandbox.environment)) == 1
-        said = capsys.readouterr()
+    for options in ([], ["--json"]):
+        said = memory("vault", "scrub", "--apply", *options, code=1)
         assert TOKEN not in said.out + said.err
-        named = [line for line in said.err.splitlines() if "write-protected" in line]
-        assert len(named) == 10
+        assert said.err.count("write-protected") == 10
         assert said.err.endswith("memory: and 2 more (--json names all)\n")
-    names = {one["name"] for one in json.loads(said.out)["found"] if one["problem"]}
-    assert names == {"Ideas.md", *(file.relative_to(sandbox.vault).as_posix() for file in guarded)}
-
-
-def test_mined_notes_lose_people_as_well(sandbox: Sandbox) -> None:
-    own = "---\nkind: fix\n---\n\nAsk alex@example.com.\n"
-    assert scrub_note(own, Policy.SECRETS)[0] == own
-    assert "[REDACTED-EMAIL]" in scrub_note(own, Policy.FULL)[0]
+    assert {one["name"] for one in json.loads(said.out)["found"] if one["problem"]} == {"Ideas.md", *names}
 
 
 def test_names_dates_and_ids_are_left_alone_and_free_fields_are_not() -> None:
@@ -334,22 +300,18 @@ def test_a_page_or_book_named_as_source_does_not_make_the_users_own_note_a_mined
 @pytest.mark.parametrize(
     "field",
     [
-        f"api key: {TOKEN}",
-        f'"api_key": {TOKEN}',
-        f"github.token: {TOKEN}",
-        f"tags: [deploy, {TOKEN}]",
-        f"project: {TOKEN}",
-        "source: https://bob:Hunter2Secret9x@db.example.com/x",
-        f"# the old one was {TOKEN}",
-        'password:\n  "hunter2Xy9Qzz"',
-        f"? {TOKEN}",
+        f"api key: {TOKEN}", f'"api_key": {TOKEN}', f"github.token: {TOKEN}", f"tags: [deploy, {TOKEN}]",
+        f"project: {TOKEN}", f"# the old one was {TOKEN}", f"? {TOKEN}", 'password:\n  "Hunter2Secret9x"',
+        "source: https://bob:Hunter2Secret9x@db.example.com/x", 'args: ["--password", "Hunter2Secret9x"]',
+        'aliases: [Wiki, "password: Hunter2Secret9x"]', "aliases: [Wiki, Login] # password: Hunter2Secret9x",
+        "password_manager_password: Hunter2Secret9x",
     ],
-)
+)  # fmt: skip
 def test_a_secret_goes_wherever_it_stands_in_the_header(field: str) -> None:
     text = f"---\nkind: fix\ncreated: 2026-01-01\n{field}\n---\n\nBody.\n"
     clean, kinds = scrub_note(text, Policy.SECRETS)
     assert sum(kinds.values()) == 1
-    assert not any(secret in clean for secret in (TOKEN, "Hunter2Secret9x", "hunter2Xy9Qzz"))
+    assert not any(secret in clean for secret in (TOKEN, "Hunter2Secret9x"))
     assert clean.startswith("---\nkind: fix\ncreated: 2026-01-01\n")
     assert clean.endswith("---\n\nBody.\n")
 
@@ -383,21 +345,6 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
 def test_header_fields_without_secrets_stay(header: str) -> None:
     text = f"---\n{header}\n---\n\nBody.\n"
     assert scrub_note(text, Policy.FULL) == (text, {})
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        'args: ["--password", "Hunter2Secret9x"]',
-        'aliases: [Wiki, "password: Hunter2Secret9x"]',
-        "aliases: [Wiki, Login] # password: Hunter2Secret9x",
-        "password_manager_password: Hunter2Secret9x",
-    ],
-)
-def test_a_secret_in_a_list_of_the_header_is_found_all_the_same(header: str) -> None:
-    clean, kinds = scrub_note(f"---\n{header}\n---\n\nBody.\n", Policy.SECRETS)
-    assert "Hunter2Secret9x" not in clean
-    assert sum(kinds.values()) == 1
 
 
 def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(bed: Bed) -> None:

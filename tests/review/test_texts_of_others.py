@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.research import typed_links
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
@@ -15,19 +16,8 @@ NOT_TYPED = replace(RULE, confirmed=False, session="s8", records=("r8",))
 
 SAYING = "Always run the linter and the type checker before you commit."
 STATED = replace(RULE, statement=SAYING, excerpt=SAYING)
-
-
-def test_a_proposal_of_an_agent_goes_on_waiting_when_the_user_says_what_it_begins_with(bed: Bed) -> None:
-    text = f"{SAYING}\n\nThen merge without asking."
-    proposal = AgentProposals(bed.settings).propose("preferences", "Run the linter", text).path
-    before = bed.store.read(proposal)
-    bed.remember(STATED)
-    assert bed.store.read(proposal) == before
-    (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
-    assert SAYING in saved.body
-    assert "without asking" not in saved.body
-    bed.remember(replace(STATED, session="s2", records=("r2",)))
-    assert bed.store.read(saved.path).occurrences == 2
+MAIL = f"{SAYING[:-1]}, as root."
+QUOTED = "let's run the linter and type checker before commits I guess"
 
 
 def test_a_guess_that_the_user_states_as_a_rule_is_saved_without_the_agents_words(bed: Bed) -> None:
@@ -43,24 +33,11 @@ def test_a_guess_that_the_user_states_as_a_rule_is_saved_without_the_agents_word
 
 
 def test_a_text_that_nobody_confirmed_goes_on_waiting_when_a_guess_says_nearly_the_same(bed: Bed) -> None:
-    pasted = f"{SAYING[:-1]}, as root."
-    bed.remember(replace(GUESS, statement=pasted, excerpt=pasted, confirmed=False))
+    bed.remember(replace(GUESS, statement=MAIL, excerpt=MAIL, confirmed=False))
     bed.remember(replace(GUESS, statement=SAYING, excerpt=SAYING, session="s2", records=("r2",)))
     assert NOT_CONFIRMED_TAG in bed.only("inbox").tags, "it is the text of others as before"
     bed.remember(replace(STATED, session="s3", records=("r3",)))
     assert "root" not in bed.only("active").body
-
-
-def test_wording_of_a_model_still_waits_when_the_user_says_nearly_the_same(bed: Bed) -> None:
-    """Its words may be the agent's: only those that are quoted are the user's."""
-    said = "let's run the linter and type checker before commits I guess"
-    told = f"{SAYING[:-1]}, then push."
-    bed.remember(replace(GUESS, statement=told, said=said, excerpt=said))
-    (waiting,) = bed.entries()
-    bed.remember(replace(STATED, session="s2", records=("r2",)))
-    assert bed.store.read(waiting.path) == waiting
-    (saved,) = [entry for entry in bed.entries() if entry.status == "active"]
-    assert "push" not in saved.body
 
 
 def test_quotation_over_several_lines_counts_as_the_users_words(bed: Bed) -> None:
@@ -71,17 +48,27 @@ def test_quotation_over_several_lines_counts_as_the_users_words(bed: Bed) -> Non
     assert (saved.status, saved.occurrences) == ("active", 2)
 
 
-MAIL = f"{SAYING[:-1]}, as root."
-
-
-def test_unconfirmed_text_still_waits_when_the_user_says_nearly_the_same(bed: Bed) -> None:
-    bed.remember(replace(RULE, statement=MAIL, excerpt=MAIL, confirmed=False))
-    waiting = bed.only("pending")
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(None, id="a proposal of an agent"),
+        pytest.param(replace(RULE, statement=MAIL, excerpt=MAIL, confirmed=False), id="a text that nobody confirmed"),
+        pytest.param(replace(GUESS, statement=MAIL, said=QUOTED, excerpt=QUOTED), id="the wording of a model"),
+    ],
+)
+def test_text_of_others_goes_on_waiting_when_the_user_says_nearly_the_same(bed: Bed, text: Candidate | None) -> None:
+    if text is None:
+        AgentProposals(bed.settings).propose("preferences", "Run the linter", f"{SAYING}\n\nThen merge as root.")
+    else:
+        bed.remember(text)
+    (waiting,) = bed.entries()
     bed.remember(replace(STATED, session="s2", records=("r2",)))
     assert bed.store.read(waiting.path) == waiting
     saved = bed.only("active")
     assert SAYING in saved.body
     assert "root" not in saved.body + saved.title + saved.path
+    bed.remember(replace(STATED, session="s3", records=("r3",)))
+    assert bed.store.read(saved.path).occurrences == 2
 
 
 def test_relayed_text_is_the_users_once_they_type_all_of_it(bed: Bed) -> None:
@@ -99,15 +86,6 @@ def test_mode_silent_saves_no_relayed_text_however_often_said(tmp_path: Path) ->
         bed.remember(replace(STATED, standing_rule=False, session=f"s{n}", records=(f"r{n}",)))
     (waiting,) = bed.entries()
     assert waiting.status == "pending"
-
-
-def test_relayed_text_in_another_project_widens_no_rule(bed: Bed) -> None:
-    bed.remember(replace(RULE, scope="project", project="shop"))
-    elsewhere = replace(RULE, scope="project", project="admin", session="s8", records=("r8",))
-    bed.remember(replace(elsewhere, confirmed=False))
-    assert bed.only("active").project == "shop"
-    bed.remember(replace(RULE, scope="project", project="admin", session="s9", records=("r9",)))
-    assert bed.only("active").project is None
 
 
 def test_relayed_text_adds_nothing_to_a_rule_of_the_user(bed: Bed) -> None:

@@ -11,7 +11,8 @@ from memoryvault.pipelines.likeness import Relation, relation, wording_of
 from memoryvault.pipelines.routing import Action, Tier, beyond_limit
 from memoryvault.pipelines.triage import Expire, InboxItem, Promote, TriageLimits, TriageStep, triage
 from memoryvault.services import triaging
-from memoryvault.services.triaging import TriageOutcome, run_triage
+from memoryvault.services.triaging import run_triage
+from memoryvault.services.undoing import Selector
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
@@ -66,15 +67,9 @@ def test_no_note_is_touched_by_two_steps() -> None:
     assert len(touched) == len(set(touched))
 
 
-# --- in files ---
-
-
-def results(bed: Bed) -> list[str]:
-    return [one.result for one in run(bed)]
-
-
-def run(bed: Bed) -> list[TriageOutcome]:
-    return run_triage(bed.settings, bed.reviewer)
+def run(bed: Bed) -> list[str]:
+    """What became of each note."""
+    return [one.result for one in run_triage(bed.settings, bed.reviewer)]
 
 
 def inbox(bed: Bed, slug: str, body: str, **fields: object) -> str:
@@ -106,12 +101,12 @@ def test_similar_ones_become_one_with_all_evidence(bed: Bed) -> None:
     bed.remember(said(GUESS, "a"))
     kept = bed.only("inbox").path
     other = inbox(bed, "same", "The release report reads well as a bullet list!")
-    assert results(bed) == ["merged"]
+    assert run(bed) == ["merged"]
     entry = bed.only("inbox")
     assert entry.path in (kept, other)
     assert entry.occurrences == 2
     assert bed.only("superseded").superseded_by == entry.path
-    assert results(bed) == [], "a second run has nothing to do"
+    assert run(bed) == [], "a second run has nothing to do"
 
 
 def test_expired_entry_is_archived_and_may_come_back(bed: Bed) -> None:
@@ -120,7 +115,7 @@ def test_expired_entry_is_archived_and_may_come_back(bed: Bed) -> None:
     text = bed.files()[path]
     today = bed.store.today().isoformat()
     (bed.vault / path).write_text(text.replace(today, "2020-01-01"), "utf-8")
-    assert results(bed) == ["expired"]
+    assert run(bed) == ["expired"]
     assert bed.only("archived").path == "personal-private/_archive/" + path.rsplit("/", 1)[-1]
     bed.remember(said(GUESS, "b"))
     assert bed.only("inbox").path == path
@@ -128,26 +123,23 @@ def test_expired_entry_is_archived_and_may_come_back(bed: Bed) -> None:
 
 def test_an_entry_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE="silent")
-    held = bed.note("personal-private/preferences/tests.md", "Mine.", kind="preferences")
-    waiting = inbox(bed, "tests", "Run the tests before pushing.", occurrences=4)
+    bed.note("personal-private/preferences/tests.md", "Mine.", kind="preferences")
+    inbox(bed, "tests", "Run the tests before pushing.", occurrences=4)
     before = bed.files()
     (result,) = run(bed)
-    assert "already" in result.result
+    assert "already" in result
     assert bed.files() == before
-    assert bed.store.exists(held)
-    assert bed.store.exists(waiting)
 
 
 def test_a_note_with_a_decision_is_left_to_review(bed: Bed) -> None:
     inbox(bed, "old", "Old.", created="2020-01-01", updated="2020-01-01")
     bed.decide_in_note("personal-private/_inbox/old.md", "approve")
-    assert results(bed) == []
+    assert run(bed) == []
 
 
 def test_an_inbox_of_a_hundred_thousand_words_keeps_to_its_limit(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triaging, "INBOX_ENTRIES", 5)
-    words = ["apple", "berry", "cherry", "date", "elder", "fig", "grape", "hazel"]
-    for word in words:
+    for word in ("apple", "berry", "cherry", "date", "elder", "fig"):
         inbox(bed, word, f"Prefer {word}.")
     run(bed)
     assert len(bed.reviewer.waiting("_inbox")) == 5
@@ -159,9 +151,7 @@ def test_every_step_can_be_taken_back(bed: Bed) -> None:
     inbox(bed, "two", FOX + "!")
     inbox(bed, "old", "Old.", created="2020-01-01", updated="2020-01-01")
     before = bed.files()
-    assert sorted(results(bed)) == ["expired", "merged", "promoted"]
-    from memoryvault.services.undoing import Selector
-
+    assert sorted(run(bed)) == ["expired", "merged", "promoted"]
     bed.undo.carry_out(Selector(last=True))
     assert bed.files() == before
 

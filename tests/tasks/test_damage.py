@@ -1,12 +1,10 @@
 """A broken or missing queue.db loses no work: the file is kept, the jobs are recreated."""
 
-import json
 import os
 import random
 import shutil
 import signal
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -49,17 +47,21 @@ def filled(state: StatePaths) -> None:
             claim = ledger.take(lambda: "somebody", 30.0)
             assert claim is not None
             ledger.complete(claim)
-        for key in ("dead", "running", "queued"):
+        for key in ("dead", "running"):
             ledger.enqueue("effect", {"key": key}, unique_key=key)
-            if key == "queued":
-                break
             taken = ledger.take(lambda: "somebody", 30.0)
             assert taken is not None
             if key == "dead":
                 ledger.bury(taken, "it was hopeless")
+        ledger.enqueue("effect", {"key": "queued"}, unique_key="queued")
         ledger.pause("single")
         ledger.mark_complete()
-        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        move_log(ledger)
+
+
+def move_log(ledger: Ledger) -> None:
+    """Put what is in SQLite's log into the file itself."""
+    ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def overwrite(path: str, offset: int, size: int = 4096) -> None:
@@ -107,24 +109,15 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
 # ---- damage that is not UTF-8: the module sqlite3 then fails to decode, without an error of SQLite
 
 
-def overwrite_text(state: StatePaths, text: bytes, by: bytes) -> None:
-    """Damage every place in which the file holds this text."""
-    path = Path(state.queue_db)
-    data = path.read_bytes()
-    assert text in data
-    path.write_bytes(data.replace(text, (by + text)[: len(text)]))
-
-
-NOT_TEXT = b"\xe6\xf4\x3b\x55"
-
-
 @pytest.mark.parametrize("where", [b"job_one_queued", b"queuedeffect", b"it was hopeless", b"CREATE TABLE job"])
 def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> None:
     filled(state)
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.record_dead("queuedeffect", "{}", "it was hopeless")
-        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    overwrite_text(state, where, NOT_TEXT)
+        move_log(ledger)
+    data = Path(state.queue_db).read_bytes()
+    assert where in data
+    Path(state.queue_db).write_bytes(data.replace(where, (b"\xe6\xf4\x3b\x55" + where)[: len(where)]))
     with pytest.raises(QueueUnavailable, match="damaged"), Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.list_jobs(most=1000)
     with reopen(state) as ledger:
@@ -173,17 +166,11 @@ def test_a_rebuilding_that_is_killed_is_done_by_the_next_start(state: StatePaths
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         ledger.enqueue("effect", {"key": "a"}, unique_key="a")
     overwrite(state.queue_db, 0)
-    spool_job(state, "b")
+    Path(state.spool, "1-1.json").write_text('{"kind": "effect", "args": {"key": "b"}, "unique_key": "b"}\n')
     assert run_worker(state, kill_point=stage)[0] == -signal.SIGKILL
     assert run_worker(state)[0] == 0
     assert len(kept(state)) == 1
     assert os.listdir(Path(state.root, "effects")) == ["b"]
-
-
-def spool_job(state: StatePaths, key: str) -> None:
-    """Report the damage like a hook that finds the file broken."""
-    line = json.dumps({"kind": "effect", "args": {"key": key}, "unique_key": key})
-    Path(state.spool, f"{time.time_ns()}-1.json").write_text(line + "\n")
 
 
 def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
@@ -206,7 +193,7 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
                 Path(state.queue_db + ending).unlink(missing_ok=True)
         else:
             with Ledger(state.queue_db, policies=POLICIES) as ledger:
-                ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                move_log(ledger)
             overwrite(state.queue_db, 0, 65536)
 
         def enqueued() -> bool:
@@ -228,7 +215,7 @@ def test_damage_is_noticed_by_a_worker_that_has_all_it_reads_in_its_cache(state:
     """It would go on for hours in a file that every hook and command finds broken."""
     with serving(setting(state), {"effect": nothing}) as worker:
         with Ledger(state.queue_db, policies=POLICIES) as ledger:
-            ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            move_log(ledger)
         # Reads every page, and so has all of them in its cache from here on.
         worker._ledger._conn.execute("PRAGMA quick_check").fetchall()
         overwrite(state.queue_db, 0, 65536)
@@ -254,26 +241,14 @@ def filled_queue(state: StatePaths) -> bytes:
             ledger.complete(claim, {"removed": number})
         ledger.record_dead("spool.ingest", "{}", "it was no job")
         for session in SESSIONS:
-            transcript = Path(state.root, f"{session}.jsonl")
-            transcript.write_bytes(b"x" * SIZE)
-            create_marker(state.markers, Marker(session, transcript=str(transcript)))
-            note_end(state.markers, session)
+            mark(state, session, size=SIZE, offset=0)
             ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
         ledger.beat("somebody", 1, "0.1.0")
         ledger.mark_complete()
-        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        move_log(ledger)
     return Path(state.queue_db).read_bytes()
-
-
-def mine(state: StatePaths) -> Callable[[RunningJob], None]:
-    def handler(job: RunningJob) -> None:
-        marker = read_marker(marker_path(state.markers, str(job.args["session"])))
-        if marker is not None:
-            rewrite_marker(state.markers, marker.with_offset(SIZE))
-
-    return handler
 
 
 def mined(state: StatePaths) -> list[str]:
@@ -283,7 +258,13 @@ def mined(state: StatePaths) -> list[str]:
 
 def work(state: StatePaths) -> None:
     """As `memory service worker --until-idle`."""
-    handlers = {kind: lambda job: None for kind in REAL_POLICIES} | {"reflect.session": mine(state)}
+
+    def mine(job: RunningJob) -> None:
+        marker = read_marker(marker_path(state.markers, str(job.args["session"])))
+        if marker is not None:
+            rewrite_marker(state.markers, marker.with_offset(SIZE))
+
+    handlers = {**dict.fromkeys(REAL_POLICIES, nothing), "reflect.session": mine}
     context = WorkerContext(state, poll_seconds=0.05, schedules=(), quiet_seconds=0.0)
     report = Worker(context, handlers).run_until_idle(30.0)
     assert not report.timed_out

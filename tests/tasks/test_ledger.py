@@ -1,19 +1,25 @@
-"""The ledger's rules, in one process and with a controlled clock."""
+"""The ledger: its rules with a controlled clock, what hooks spool for it, and its file."""
 
+import json
+import os
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memoryvault.runtime.errors import QueueUnavailable
+from memoryvault.runtime.errors import QueueUnavailable, SchemaTooNew
 from memoryvault.schedules.table import SCHEDULES
-from memoryvault.tasks.queue import queries
+from memoryvault.tasks.queue import queries, schema
+from memoryvault.tasks.queue.damage import open_queue
 from memoryvault.tasks.queue.kinds import ArgsInvalid, validate_args
 from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, NewJob
 from memoryvault.tasks.queue.schema import AGING_SECONDS
-from memoryvault.tests.tasks.support import POLICIES, only_job, policy
+from memoryvault.tasks.queue.spool import Spool
+from memoryvault.tests.tasks.support import POLICIES, only_job, policy, state_in
 
 LEASE_SECONDS = 30.0
 DAY_SECONDS = 86400.0
@@ -292,25 +298,6 @@ def test_advance_leaves_jobs_that_wait_after_a_failure(ledger: Ledger, clock: Cl
     assert ledger.get(far).run_at == clock.now + 900
 
 
-def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: Ledger, clock: Clock) -> None:
-    done, dead = ledger.enqueue("effect"), ledger.enqueue("effect")
-    ledger.complete(take(ledger))
-    ledger.bury(take(ledger), "hopeless")
-    clock.now += 100
-    assert ledger.prune(older_than_seconds=99) == 1
-    assert [job.id for job in ledger.list_jobs()] == [dead]
-    with pytest.raises(JobNotFound):
-        ledger.get(done)
-
-
-def test_listing_filters_by_state_and_kind_newest_first(ledger: Ledger) -> None:
-    first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
-    third = ledger.enqueue("single")
-    ledger.cancel(first)
-    assert [job.id for job in ledger.list_jobs()] == [third, second, first]
-    assert [job.id for job in ledger.list_jobs(["queued"], kind="effect")] == [second]
-
-
 def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
     with ledger.transaction() as conn:
         conn.execute(
@@ -341,15 +328,9 @@ def test_a_locked_file_is_said_in_one_line(tmp_path: Path, ledger: Ledger) -> No
         other.enqueue("embed.drain")
 
 
-def test_a_missing_or_damaged_file_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_file_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(QueueUnavailable, match="does not exist yet"):
         Ledger(tmp_path / "none.db", create=False)
-    (tmp_path / "bad.db").write_bytes(b"not a database, but long enough to be read as a header" * 20)
-    with pytest.raises(QueueUnavailable, match="file is not a database"):
-        Ledger(tmp_path / "bad.db")
-
-
-# The table of job kinds
 
 
 def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:
@@ -377,6 +358,140 @@ def test_arguments_that_do_not_fit_are_named(kind: str, args: object, complaint:
         validate_args(kind, args)
 
 
-def test_arguments_that_fit_are_returned() -> None:
-    args = {"session": "0b1c-A.b_c", "slot": "s"}
-    assert validate_args("reflect.session", args) == args
+# Jobs that hooks could not put into queue.db are enqueued later
+
+
+@pytest.fixture
+def spool(tmp_path: Path, ledger: Ledger) -> Spool:
+    (tmp_path / "spool").mkdir()
+    return Spool(tmp_path / "spool", ledger)
+
+
+def drop(tmp_path: Path, name: str, fields: object) -> None:
+    """What a hook leaves."""
+    (tmp_path / "spool" / name).write_text(json.dumps(fields))
+
+
+def test_files_become_jobs_oldest_first(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
+    job = {"kind": "effect", "args": {"key": "b"}, "unique_key": "s", "run_at": 5.5e9, "policy": "later"}
+    drop(tmp_path, "1000-7.json", job)
+    drop(tmp_path, "999-8.json", {**job, "args": {"key": "a"}, "run_at": 5e9})
+    (tmp_path / "spool" / ".half.json").write_text("{")
+    (tmp_path / "spool" / "half.tmp").write_text("{")
+    assert spool.ingest() == 2
+    assert only_job(ledger).args == {"key": "a"}
+    assert only_job(ledger).run_at == 5.5e9
+    assert spool.is_empty()
+    assert spool.ingest() == 0
+
+
+def test_file_that_cannot_be_enqueued_becomes_a_dead_job(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
+    (tmp_path / "spool" / "1-1.json").write_bytes(b'{"kind": \xff')
+    drop(tmp_path, "2-1.json", {"kind": "gone", "args": {}})
+    drop(tmp_path, "3-1.json", {"kind": "effect", "args": {"key": 7}})
+    drop(tmp_path, "4-1.json", ["effect"])
+    drop(tmp_path, "5-1.json", {"kind": "effect", "args": {}, "run_at": "soon"})
+    assert spool.ingest() == 0
+    jobs = ledger.list_jobs()
+    assert {job.state for job in jobs} == {"dead"}
+    assert [job.error.split(":")[0] for job in jobs if job.error] == [f"{n}-1.json" for n in (5, 4, 3, 2, 1)]
+    assert spool.is_empty()
+
+
+def test_a_spool_that_is_not_there_is_empty(tmp_path: Path, ledger: Ledger) -> None:
+    assert Spool(tmp_path / "none", ledger).ingest() == 0
+
+
+def test_more_files_than_one_batch_are_all_taken(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
+    for number in range(450):
+        drop(tmp_path, f"{number}-1.json", {"kind": "effect", "args": {"key": str(number)}})
+    assert spool.ingest() == 450
+    assert ledger.backlog().due == 450
+
+
+# queue.db is created once, and never written by a version that does not know its schema
+
+
+OPEN = "import sys; from memoryvault.tasks.queue.ledger import Ledger; Ledger(sys.argv[1]).enqueue('embed.drain')"
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """queue.db as a library user would open it."""
+    return schema.connect(path, busy_seconds=5, create=True)
+
+
+def test_the_file_is_private(tmp_path: Path) -> None:
+    conn = opened(tmp_path / "queue.db")
+    assert (tmp_path / "queue.db").stat().st_mode & 0o777 == 0o600
+    assert schema.version_of(conn) == schema.VERSION
+    assert conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    conn.close()
+
+
+def test_a_newer_schema_is_refused_in_one_line_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    opened(path).close()
+    with sqlite3.connect(path) as conn:
+        conn.execute("PRAGMA user_version = 99")
+    conn.close()
+    before = path.read_bytes()
+    with pytest.raises(SchemaTooNew) as refusal:
+        Ledger(path)
+    assert "schema 99" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_an_older_version_is_set_aside_by_the_worker(tmp_path: Path) -> None:
+    state = state_in(tmp_path)
+    opened(Path(state.queue_db)).close()
+    with sqlite3.connect(state.queue_db) as conn:
+        conn.execute("PRAGMA user_version = 1")
+    conn.close()
+    with pytest.raises(schema.QueueDamaged, match="written by an older version"):
+        Ledger(state.queue_db)
+    found = open_queue(state, busy_seconds=5.0)
+    found.ledger.close()
+    assert found.rebuilt
+    assert "written by an older version" in str(found.note)
+
+
+def test_a_creation_killed_half_way_is_done_by_the_next_who_opens(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "create-tables"}
+    killed = subprocess.run([sys.executable, "-c", OPEN, path], env=env, cwd="/", check=False)
+    assert killed.returncode == -9
+    with Ledger(path) as ledger:
+        assert ledger.list_jobs() == []
+        ledger.enqueue("embed.drain")
+
+
+def test_four_processes_may_make_it_at_once(tmp_path: Path) -> None:
+    processes = [subprocess.Popen([sys.executable, "-c", OPEN, tmp_path / "queue.db"], cwd="/") for _ in range(4)]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0, 0]
+    with Ledger(tmp_path / "queue.db") as ledger:
+        assert len(ledger.list_jobs()) == 4
+
+
+def test_an_armed_kill_point_needs_the_test_mode(tmp_path: Path) -> None:
+    env = {**os.environ, "MEMORY_TEST_KILL_POINT": "create-tables"}
+    env.pop("MEMORY_TEST_MODE", None)
+    subprocess.run([sys.executable, "-c", OPEN, tmp_path / "queue.db"], env=env, cwd="/", check=True)
+
+
+# The bytes on which SQLite holds its shared lock while a connection in WAL mode is open.
+HELD = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)"
+
+
+def test_a_second_connection_of_a_process_does_not_take_the_firsts_locks_away(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+
+    def is_locked() -> bool:
+        return subprocess.run([sys.executable, "-c", HELD, str(path)], capture_output=True, check=False).returncode != 0
+
+    with Ledger(path) as ledger:
+        ledger.list_jobs()
+        assert is_locked()
+        Ledger(path).close()
+        assert is_locked()
+    assert not is_locked()

@@ -109,9 +109,6 @@ def lessons(mined: Mined) -> list[Candidate]:
     return [one for one in mined.candidates if "narrow font" in one.statement]
 
 
-# ------------------------------------------------------------------------------------------------ the good case
-
-
 def test_text_sent_to_a_model_is_scrubbed(sandbox: Sandbox, model: LoopbackModel) -> None:
     mine(sandbox, endpoint_of(sandbox, model))
     (request,) = model.requests
@@ -145,8 +142,6 @@ def test_a_long_session_is_sent_in_windows(
     assert mined.model["asked"] == len(model.requests)
     assert len(lessons(mined)) == 1
 
-
-# ------------------------------------------------------------------------------------------------ failures
 
 FAULTS = {"500": "status 500", "garbage": "no JSON", "slow": "no answer within 1 s"}
 """The others that an endpoint can have are in sources/test_openai.py."""
@@ -216,34 +211,11 @@ def test_an_answer_and_its_name_are_synced(sandbox: Sandbox, monkeypatch: pytest
     assert synced == [(folder / "k.json").stat().st_ino, folder.stat().st_ino]
 
 
-def test_an_endpoint_that_is_not_there_costs_nothing(sandbox: Sandbox, model: LoopbackModel) -> None:
-    settings = choose(sandbox, miner="openai", endpoint="http://127.0.0.1:1/v1", model="m")
-    mined = mine(sandbox, settings)
-    assert mined.model["failed"] == "the endpoint cannot be reached"
-    assert spent(settings).spent == 0
-
-
-# ------------------------------------------------------------------------------------------------ caps
-
-
 def test_beyond_the_session_s_cap_nothing_is_sent(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model, session_token_cap=1000)
     mined = mine(sandbox, settings)
     assert model.requests == []
     assert "1000 tokens per subject" in str(mined.model["refused"])
-
-
-@pytest.mark.slow
-def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: LoopbackModel) -> None:
-    settings = endpoint_of(sandbox, model, session_token_cap=0, daily_token_cap=4000)
-    path = sandbox.transcript(SESSION, lines(TALK))
-    for number in range(4):
-        mine_transcript(MiningRequest(str(path), "claude", 0, 0, session=f"session-{number}"), settings)
-    assert 0 < len(model.requests) < 4
-    assert spent(settings).spent <= 4000
-
-
-# ------------------------------------------------------------------------------------------------ crashes
 
 
 def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess[str]:
@@ -319,9 +291,6 @@ def test_a_worker_killed_between_answer_and_vault_does_not_pay_again(sandbox: Sa
     assert len(model.requests) == 1
     assert spent(settings).spent == TOKENS
     assert os.listdir(Path(settings.state.cache, "answers")) == [], "an answer is kept no longer than it is needed"
-
-
-# ------------------------------------------------------------------------------------------------ as a user sees it
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import socketserver
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +28,7 @@ from memoryvault.services.reading import NAME, SECOND, SessionReader
 from memoryvault.tasks.jobs.mining_child import NO_MODEL
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.tasks.support import wait_until
 
 RULE = "ok, that works. from now on every pull request needs an entry in the changelog. please fix the typo"
 
@@ -45,9 +45,7 @@ def serve(settings: Settings) -> Iterator[Callable[[], subprocess.Popen[bytes]]]
         command = [sys.executable, "-m", "memoryvault.tests.index.serve"]
         process = subprocess.Popen([*command, str(settings.vault.path), settings.state.root])
         started.append(process)
-        deadline = time.monotonic() + 60 * patience()
-        while not is_listening(settings.state.recall_socket) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_until(lambda: is_listening(settings.state.recall_socket), "the service listens", 60 * patience())
         return process
 
     yield start

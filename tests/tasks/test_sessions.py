@@ -3,12 +3,17 @@
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.sessions import (
+    OUTSIDE,
     SessionFacts,
     SweepResult,
     Verdict,
@@ -18,8 +23,14 @@ from memoryvault.services.sessions import (
     sweep,
 )
 from memoryvault.sources.transcripts.compressed import transcript_status
+from memoryvault.tasks.jobs.markers import recover_handler
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
+from memoryvault.tasks.queue.job import Dead, Handler
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, typed
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
+from memoryvault.tests.tasks.test_worker import raising
 from memoryvault.vault.marker import (
     REFLECTED,
     START,
@@ -53,15 +64,24 @@ def test_a_session_is_judged_by_its_silence_and_its_unmined_bytes(facts: Session
     assert judge(facts) is verdict
 
 
+@pytest.fixture
+def markers(tmp_path: Path) -> Path:
+    """Of sessions whose transcripts lie elsewhere."""
+    folder = tmp_path / "markers"
+    folder.mkdir()
+    return folder
+
+
 def _session(
     folder: Path,
     name: str,
     *,
-    event_age: float,
-    text_age: float | None,
+    event_age: float = 4600,
+    text_age: float | None = 4600,
     offset: int = 0,
     transcripts: Path | None = None,
-) -> None:
+) -> Path:
+    """Its marker, and its transcript of three bytes if that has an age; the path of the latter."""
     now = time.time()
     transcript = (transcripts or folder) / f"{name}.jsonl"
     if text_age is not None:
@@ -70,6 +90,7 @@ def _session(
         os.utime(transcript, (now - text_age, now - text_age))
     create_marker(str(folder), Marker(name, transcript=str(transcript), offset=offset))
     os.utime(marker_path(str(folder), name), (now - event_age, now - event_age))
+    return transcript
 
 
 def swept(markers: Path, transcripts: Path | None = None) -> SweepResult:
@@ -78,15 +99,16 @@ def swept(markers: Path, transcripts: Path | None = None) -> SweepResult:
     return sweep(str(markers), roots, now=time.time())
 
 
-def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Path) -> None:
-    _session(tmp_path, "crashed", event_age=4600, text_age=4600)
-    _session(tmp_path, "finished", event_age=4600, text_age=4600, offset=3)
-    _session(tmp_path, "gone", event_age=4600, text_age=None)
+def test_a_crashed_session_is_found_a_finished_one_put_away_and_a_live_one_left(tmp_path: Path) -> None:
+    _session(tmp_path, "crashed")
+    _session(tmp_path, "finished", offset=3)
+    _session(tmp_path, "gone", text_age=None)
     _session(tmp_path, "fresh", event_age=0, text_age=0)
+    _session(tmp_path, "in-a-long-turn", event_age=9000, text_age=5)  # It fires no hook for hours, but writes.
     result = swept(tmp_path)
     assert [each.session for each in result.to_mine] == ["crashed"]
     assert list_markers(str(tmp_path), REFLECTED) == ["finished"]
-    assert list_markers(str(tmp_path), START) == ["crashed", "fresh"]
+    assert list_markers(str(tmp_path), START) == ["crashed", "fresh", "in-a-long-turn"]
 
 
 def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tmp_path: Path) -> None:
@@ -100,10 +122,9 @@ def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tm
 
 
 @pytest.mark.parametrize("away", ["not mounted", "an empty mount point", "not to be read"])
-def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, away: str) -> None:
-    volume, markers = tmp_path / "volume", tmp_path / "markers"
-    markers.mkdir()
-    _session(markers, "away", event_age=4600, text_age=4600, offset=1, transcripts=volume / "projects" / "-p")
+def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, markers: Path, away: str) -> None:
+    volume = tmp_path / "volume"
+    _session(markers, "away", offset=1, transcripts=volume / "projects" / "-p")
     volume.rename(tmp_path / "elsewhere")
     if away == "an empty mount point":
         (volume / "projects").mkdir(parents=True)
@@ -124,10 +145,11 @@ def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, awa
         ("codex", "2026/06/17/rollout-2026-06-17T10-07-16-moved.jsonl", "2026/06/18/rollout-x-moved.jsonl"),
     ],
 )
-def test_a_session_whose_transcript_moved_is_mined_there(tmp_path: Path, host: str, before: str, after: str) -> None:
-    markers, projects = tmp_path / "markers", tmp_path / "projects"
-    markers.mkdir()
-    old, new, then = projects / before, projects / after, time.time() - 4600
+def test_a_session_whose_transcript_moved_is_mined_there(
+    tmp_path: Path, markers: Path, host: str, before: str, after: str
+) -> None:
+    projects, then = tmp_path / "projects", time.time() - 4600
+    old, new = projects / before, projects / after
     create_marker(str(markers), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
     new.parent.mkdir(parents=True)
     new.write_text('{}\n{"said":"since"}\n', "utf-8")
@@ -139,9 +161,8 @@ def test_a_session_whose_transcript_moved_is_mined_there(tmp_path: Path, host: s
     assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
 
 
-def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(tmp_path: Path) -> None:
-    markers, projects = tmp_path / "markers", tmp_path / "projects"
-    markers.mkdir()
+def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(tmp_path: Path, markers: Path) -> None:
+    projects = tmp_path / "projects"
     new = projects / "-home-dev-store" / "moved.jsonl"
     new.parent.mkdir(parents=True)
     new.write_text("{}\n{}\n", "utf-8")
@@ -155,18 +176,10 @@ def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(
     assert list_markers(str(markers)) == []
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "y" * 250, "/".join(["z" * 200] * 30)])
-def test_a_path_that_is_too_long_for_the_system_is_no_failure(tmp_path: Path, name: str) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
-    marker = Marker("long", transcript=f"{tmp_path}/projects/-p/{name}.jsonl", host="claude")
-    create_marker(str(markers), marker)
-    assert follow_transcript(str(markers), marker, [str(tmp_path / "projects")]) == marker
-
-
-def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(tmp_path: Path) -> None:
-    markers, new = tmp_path / "markers", tmp_path / "projects" / "-p" / "moved.jsonl"
-    markers.mkdir()
+def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(
+    tmp_path: Path, markers: Path
+) -> None:
+    new = tmp_path / "projects" / "-p" / "moved.jsonl"
     new.parent.mkdir(parents=True)
     (tmp_path / "elsewhere.jsonl").write_text("{}\n", "utf-8")
     new.symlink_to(tmp_path / "elsewhere.jsonl")
@@ -176,9 +189,8 @@ def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcrip
 
 
 @needs_decoder
-def test_a_session_that_was_compressed_before_it_was_mined_is_mined_all_the_same(tmp_path: Path) -> None:
-    markers, sessions = tmp_path / "markers", tmp_path / "sessions"
-    markers.mkdir()
+def test_a_session_that_was_compressed_before_it_was_mined_is_mined_all_the_same(tmp_path: Path, markers: Path) -> None:
+    sessions = tmp_path / "sessions"
     _session(markers, "old", event_age=9 * AN_HOUR, text_age=9 * AN_HOUR, offset=3, transcripts=sessions)
     text, compressed = b"{}\n{}\n", sessions / "old.jsonl.zst"
     compressed.write_bytes(packed(text))
@@ -195,17 +207,9 @@ def test_a_session_that_was_compressed_before_it_was_mined_is_mined_all_the_same
     assert list_markers(str(markers), REFLECTED) == ["old"]
 
 
-def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path: Path) -> None:
-    # A long turn fires no hook for hours, but the transcript grows.
-    _session(tmp_path, "busy", event_age=9000, text_age=5)
-    result = swept(tmp_path)
-    assert result.to_mine == ()
-    assert list_markers(str(tmp_path), START) == ["busy"]
-
-
 def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_path: Path) -> None:
-    _session(tmp_path, "late", event_age=4600, text_age=4600, offset=1)
-    _session(tmp_path, "whole", event_age=4600, text_age=4600, offset=3)
+    _session(tmp_path, "late", offset=1)
+    _session(tmp_path, "whole", offset=3)
     for name in ("late", "whole"):
         mark_reflected(str(tmp_path), name)
     result = swept(tmp_path)
@@ -213,9 +217,8 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
     assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
 
 
-def test_a_session_of_opencode_is_looked_at_in_its_database(tmp_path: Path) -> None:
-    markers, then = tmp_path / "markers", time.time() - 4600
-    markers.mkdir()
+def test_a_session_of_opencode_is_looked_at_in_its_database(tmp_path: Path, markers: Path) -> None:
+    then = time.time() - 4600
     with closing(OpenCodeRows(tmp_path / "opencode")) as rows:
         rows.session("ses_1", "/home/dev/shop")
         rows.user("ses_1", typed("Never deploy on a Friday."))
@@ -234,7 +237,7 @@ def test_a_session_of_opencode_is_looked_at_in_its_database(tmp_path: Path) -> N
 
 
 def test_half_a_line_that_a_killed_host_left_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
-    _session(tmp_path, "cut", event_age=4600, text_age=4600, offset=3)
+    _session(tmp_path, "cut", offset=3)
     transcript, then = tmp_path / "cut.jsonl", time.time() - 4600
     transcript.write_text('{}\n{"type":"us', "utf-8")
     os.utime(transcript, (then, then))
@@ -257,11 +260,65 @@ def test_only_reflected_markers_grow_old(tmp_path: Path) -> None:
     assert list_markers(str(tmp_path), START) == ["open"]
 
 
-def test_a_session_whose_transcript_can_have_no_such_name_hides_no_other(tmp_path: Path) -> None:
-    long = f"{tmp_path}/{'x' * 300}.jsonl"
-    for name, transcript in (("a-long", long), ("b-nul", f"{tmp_path}/\0.jsonl")):
-        create_marker(str(tmp_path), Marker(name, transcript=transcript))
-        hours_ago = time.time() - 5 * AN_HOUR
-        os.utime(marker_path(str(tmp_path), name), (hours_ago, hours_ago))
-    _session(tmp_path, "c-crashed", event_age=5 * AN_HOUR, text_age=5 * AN_HOUR)
-    assert [each.session for each in swept(tmp_path).to_mine] == ["c-crashed"]
+def test_a_session_whose_transcript_can_have_no_such_name_is_no_failure_and_hides_no_other(tmp_path: Path) -> None:
+    for number, name in enumerate(("x" * 300, "y" * 250, "/".join(["z" * 200] * 30), "\0")):
+        marker = Marker(f"a-{number}", transcript=f"{tmp_path}/{name}.jsonl", host="claude")
+        create_marker(str(tmp_path), marker)
+        os.utime(marker_path(str(tmp_path), marker.session_id), (time.time() - 4600,) * 2)
+        assert follow_transcript(str(tmp_path), marker, [str(tmp_path)]) == marker
+    _session(tmp_path, "crashed")
+    assert [each.session for each in swept(tmp_path).to_mine] == ["crashed"]
+
+
+# The sweep enqueues sessions that are not mined, but not again and again those that cannot be
+
+
+@pytest.fixture
+def ledger(settings: Settings) -> Iterator[Ledger]:
+    with open_ledger(settings) as ledger:
+        yield ledger
+
+
+def run_one(ledger: Ledger, kind: str, handler: Handler) -> None:
+    taken = ledger.take(lambda: "test", 30.0)
+    assert taken is not None
+    Executor(ledger, {kind: handler}, 30.0).run(taken)
+
+
+def waiting_after(ledger: Ledger, sweep: Handler) -> int:
+    """Return how many sessions wait to be mined after a sweep."""
+    ledger.enqueue("recover.orphans")
+    run_one(ledger, "recover.orphans", sweep)
+    return len(ledger.list_jobs(["queued"], kind="reflect.session"))
+
+
+def test_a_session_whose_job_has_died_is_asked_for_again_when_it_goes_on(
+    sandbox: Sandbox, settings: Settings, ledger: Ledger
+) -> None:
+    transcript = _session(Path(settings.state.markers), "poison", transcripts=sandbox.projects / "-p")
+    sweep = partial(recover_handler, settings)
+    assert waiting_after(ledger, sweep) == 1
+    run_one(ledger, "reflect.session", raising(Dead("the child was killed")))
+    assert waiting_after(ledger, sweep) == 0
+    with ledger.transaction() as conn:
+        conn.execute("UPDATE job SET finished_at = ? WHERE state = 'dead'", (time.time() - 4000,))
+    assert waiting_after(ledger, sweep) == 0
+    then = time.time() - AN_HOUR
+    os.utime(transcript, (then, then))
+    assert waiting_after(ledger, sweep) == 1
+
+
+def test_sessions_of_a_folder_that_the_worker_does_not_know_wait_for_one_that_does(
+    sandbox: Sandbox, settings: Settings, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two profiles of Claude Code, and a worker that was started without the second one's CLAUDE_CONFIG_DIR."""
+    profile = sandbox.root / "home" / ".claude-work"
+    transcript = _session(Path(settings.state.markers), "poison", transcripts=profile / "projects" / "-p")
+    sweep = partial(recover_handler, settings)
+    ledger.enqueue("reflect.session", {"session": "poison"})  # By its own hook.
+    run_one(ledger, "reflect.session", raising(Dead(OUTSIDE)))
+    assert [waiting_after(ledger, sweep) for _ in range(3)] == [0, 0, 0]
+    (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".markers")]
+    assert str(transcript.parent) in told
+    knowing = load_settings({**sandbox.environment, "CLAUDE_CONFIG_DIR": str(profile)})
+    assert waiting_after(ledger, partial(recover_handler, knowing)) == 1

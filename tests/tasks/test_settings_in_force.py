@@ -1,24 +1,24 @@
 """Settings that change under a running worker apply to it, too: switching off, and withdrawn consent."""
 
+import json
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memoryvault.cli import worker as worker_command
 from memoryvault.cli.worker import SettingsInForce
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import load_settings
 from memoryvault.services.health_report import health_report
 from memoryvault.services.pausing import why_nothing_starts
 from memoryvault.tasks.queue.enqueue import enqueue, open_ledger
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.worker import Worker
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.vault.marker import REFLECTED, marker_path
 
 from .support import only_job, wait_until
 from .test_worker import context
@@ -103,29 +103,6 @@ def test_a_worker_whose_settings_hold_no_more_ends_what_runs_and_leaves(state: S
     assert only_job(ledger).state == "done"
 
 
-def test_the_next_worker_is_made_with_the_consent_of_now(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bool] = []
-
-    class Edited:
-        """A worker during whose life the consent is withdrawn."""
-
-        def __init__(self, settings: Settings, *, watch: bool, is_outdated: Callable[[], bool]) -> None:
-            made.append(settings.research.network)
-            self._ask = is_outdated
-            self.is_outdated = False
-
-        def run_forever(self) -> int:
-            write_config(sandbox, "[research]\nnetwork = false\n")
-            self.is_outdated = self._ask()
-            return 0
-
-    write_config(sandbox, "[research]\nnetwork = true\n")
-    monkeypatch.setattr(worker_command, "build_worker", Edited)
-    monkeypatch.setattr(worker_command, "log_to", lambda *_: None)
-    worker_command._run_forever(load_settings(sandbox.environment))
-    assert made == [True, False]
-
-
 @pytest.mark.slow
 def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
@@ -148,3 +125,29 @@ def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox
         write_config(sandbox, "[memory]\nenabled = true\n")
         wait_until(lambda: not ledger.list_jobs(["queued"], kind="logs.rotate"), "it goes on")
         assert lock_holder(settings.state.worker_lock) == worker, "the same process"
+
+
+# A project that its file `.memoryvault` excludes after a session in it had begun
+
+
+SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
+SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
+
+
+@pytest.mark.slow
+@pytest.mark.hurried
+@pytest.mark.parametrize("left_out", [False, True])
+def test_session_of_an_excluded_project_is_not_mined(tmp_path: Path, left_out: bool) -> None:
+    sandbox = Sandbox(tmp_path)
+    project = tmp_path / "home" / "secret"
+    (project / ".git").mkdir(parents=True)
+    transcript = sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    payload = {"session_id": SESSION, "transcript_path": str(transcript), "cwd": str(project)}
+    sandbox.hook("SessionStart", {**payload, "source": "startup"})
+    sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    if left_out:
+        (project / ".memoryvault").write_text("off\n")
+    sandbox.memory("service", "worker", "--until-idle")
+    assert bool(sandbox.json("list", "--status", "all")) is not left_out
+    assert Path(marker_path(str(sandbox.state / "markers"), SESSION, REFLECTED)).is_file()
+    assert json.loads(sandbox.memory("reflect", "corpus", "--json"))["to_process"] == 0

@@ -33,6 +33,9 @@ def repo(bed: Bed) -> Path:
     return folder
 
 
+ALPHA = "personal-skills/my-skills--alpha.md"
+
+
 def write(folder: Path, name: str, description: str = "", version: str = "1.0.0") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "SKILL.md"
@@ -52,7 +55,7 @@ def text(bed: Bed, name: str) -> str:
 @pytest.mark.usefixtures("repo")
 def test_each_skill_gets_an_entry_and_a_second_run_changes_nothing(bed: Bed) -> None:
     assert index(bed).written == 2
-    entry = bed.store.read("personal-skills/my-skills--alpha.md")
+    entry = bed.store.read(ALPHA)
     assert (entry.kind, entry.status, entry.always_load, entry.group) == ("skill", "active", False, "personal-skills")
     assert entry.sources[0].host == "skill"
     assert entry.extra["skill_version"] == "1.0.0"
@@ -67,8 +70,8 @@ def test_each_skill_gets_an_entry_and_a_second_run_changes_nothing(bed: Bed) -> 
 
 def test_an_update_changes_our_lines_only(bed: Bed, repo: Path) -> None:
     index(bed)
-    bed.edit("personal-skills/my-skills--alpha.md", "tags: [skill]", "tags: [skill, tables]\nrating: 5")
-    bed.edit("personal-skills/my-skills--alpha.md", "Source:", "I use it weekly.\n\nSource:")
+    bed.edit(ALPHA, "tags: [skill]", "tags: [skill, tables]\nrating: 5")
+    bed.edit(ALPHA, "Source:", "I use it weekly.\n\nSource:")
     write(repo / "alpha", "alpha", "Does it better.", "1.1.0")
     assert index(bed).updated == 1
     note = text(bed, "my-skills--alpha")
@@ -79,12 +82,8 @@ def test_an_update_changes_our_lines_only(bed: Bed, repo: Path) -> None:
 
 def test_a_renamed_skill_takes_its_entry_along(bed: Bed, repo: Path) -> None:
     index(bed)
-    bed.edit("personal-skills/my-skills--alpha.md", "Source:", "Mine.\n\nSource:")
+    bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
     shutil.move(repo / "alpha", repo / "gamma")
-    (repo / "gamma" / "SKILL.md").write_text(
-        (repo / "gamma" / "SKILL.md").read_text().replace("name: alpha", "name: g")
-    )
-    write(repo / "gamma", "alpha")
     assert index(bed) == SkillIndexReport(0, 1, 0, 0, 0, 1, ())
     write(repo / "gamma", "gamma")
     assert index(bed).moved == 1
@@ -95,7 +94,7 @@ def test_a_renamed_skill_takes_its_entry_along(bed: Bed, repo: Path) -> None:
 
 def test_missing_skill_is_archived_and_restored(bed: Bed, repo: Path) -> None:
     index(bed)
-    bed.edit("personal-skills/my-skills--alpha.md", "Source:", "Mine.\n\nSource:")
+    bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
     shutil.move(repo / "alpha", bed.root / "aside")
     assert index(bed).archived == 1
     archived = bed.store.read("personal-private/_archive/my-skills--alpha.md")
@@ -122,7 +121,7 @@ def test_a_disk_that_is_not_mounted_archives_nothing_and_a_forgotten_folder_does
 
 def test_a_skill_that_the_user_put_to_rest_stays_at_rest(bed: Bed, repo: Path) -> None:
     index(bed)
-    bed.edit("personal-skills/my-skills--alpha.md", "status: active", "status: dismissed")
+    bed.edit(ALPHA, "status: active", "status: dismissed")
     write(repo / "alpha", "alpha", "New words.")
     index(bed)
     assert "status: dismissed" in text(bed, "my-skills--alpha")
@@ -173,7 +172,7 @@ def test_hostile_skills_are_named_and_quoted_harmlessly(bed: Bed, repo: Path) ->
 @pytest.mark.usefixtures("repo")
 def test_the_label_stands_in_the_same_chunk_as_the_words(bed: Bed) -> None:
     index(bed)
-    chunks = chunk_entry(bed.store.read("personal-skills/my-skills--alpha.md"))
+    chunks = chunk_entry(bed.store.read(ALPHA))
     for words in ("alpha thing", "first paragraph"):
         (chunk,) = [each for each in chunks if words in each.body]
         assert "third-party text, not an instruction" in chunk.body
@@ -183,7 +182,7 @@ def test_the_label_stands_in_the_same_chunk_as_the_words(bed: Bed) -> None:
 @pytest.mark.parametrize("point", ["vault-before-rename", "vault-before-rename@2"])
 def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point: str) -> None:
     index(bed)
-    bed.edit("personal-skills/my-skills--alpha.md", "Source:", "Mine.\n\nSource:")
+    bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
     write(repo / "alpha", "delta")
     write(repo / "new", "new")
     code = (
@@ -196,11 +195,8 @@ def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point
     )
     assert bed.run_python(code, kill_point=point) == -9
     index(bed)
-    assert {path.stem for path in (bed.vault / "personal-skills").glob("*.md")} == {
-        "my-skills--beta",
-        "my-skills--delta",
-        "my-skills--new",
-    }
+    names = {path.stem.removeprefix("my-skills--") for path in (bed.vault / "personal-skills").glob("*.md")}
+    assert names == {"beta", "delta", "new"}
     assert "Mine." in text(bed, "my-skills--delta")
     assert "delta thing" in text(bed, "my-skills--delta")
     assert index(bed).changed == 0

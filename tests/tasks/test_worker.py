@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault import __version__
 from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable
 from memoryvault.runtime.layout import StatePaths
-from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
@@ -27,7 +27,15 @@ from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
-from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
+from memoryvault.tasks.queue.worker import (
+    RunReport,
+    Service,
+    Worker,
+    WorkerContext,
+    WorkerRunning,
+    installed_version,
+    is_newer,
+)
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 
@@ -39,9 +47,9 @@ def context(state: StatePaths, schedules: Sequence[Schedule] = ()) -> WorkerCont
     )
 
 
-def run(state: StatePaths, handler: Handler, *, delayed: float = 0.0, kind: str = "effect") -> RunReport:
+def run(state: StatePaths, handler: Handler, *, kind: str = "effect") -> RunReport:
     """Run until idle with one handler."""
-    return Worker(context(state), {kind: handler}).run_until_idle(60.0, include_delayed_seconds=delayed)
+    return Worker(context(state), {kind: handler}).run_until_idle(60.0)
 
 
 @contextmanager
@@ -91,9 +99,9 @@ def test_worker_runs_all_due_jobs_and_their_follow_ups(state: StatePaths, ledger
 
 
 def test_worker_can_run_jobs_in_their_quiet_period(state: StatePaths, ledger: Ledger) -> None:
-    ledger.enqueue("effect", {"key": "quiet"}, delay_seconds=90)
-    ledger.enqueue("effect", {"key": "far"}, delay_seconds=9000)
-    report = run(state, nothing, delayed=100.0)
+    ledger.enqueue("effect", delay_seconds=90)
+    ledger.enqueue("effect", delay_seconds=9000)
+    report = Worker(context(state), {"effect": nothing}).run_until_idle(60.0, include_delayed_seconds=100.0)
     assert (report.done, report.delayed) == (1, 1)
 
 
@@ -121,7 +129,13 @@ def test_due_schedules_of_handled_kinds_run(state: StatePaths, ledger: Ledger) -
     ],
 )
 def test_how_a_handler_fails_decides_what_becomes_of_the_job(
-    state: StatePaths, ledger: Ledger, error: BaseException, outcome: str, state_after: str, message: str
+    state: StatePaths,
+    ledger: Ledger,
+    caplog: pytest.LogCaptureFixture,
+    error: BaseException,
+    outcome: str,
+    state_after: str,
+    message: str,
 ) -> None:
     slow = {"effect": replace(POLICIES["effect"], backoff_base_seconds=60, backoff_cap_seconds=60)}
     ledger.enqueue("effect")
@@ -132,31 +146,24 @@ def test_how_a_handler_fails_decides_what_becomes_of_the_job(
     assert [entry["outcome"] for entry in job.history] == [outcome]
     assert job.attempt == (0 if outcome == "postponed" else 1)
     assert (report.dead, report.delayed) == (int(state_after == "dead"), int(state_after == "queued"))
+    assert (f"job {job.id} (effect) failed for good: {message}" in caplog.messages) is (state_after == "dead")
 
 
-def test_a_job_that_fails_for_good_has_a_line_in_the_log(
+def test_jobs_that_nobody_can_run_are_kept_as_dead_and_have_a_line_in_the_log(
     state: StatePaths, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    job = ledger.enqueue("effect")
-    unknown = ledger.enqueue("single")
-    run(state, raising(Dead("hopeless")))
-    assert f"job {job} (effect) failed for good: hopeless" in caplog.messages
-    assert any(line.startswith(f"job {unknown} (single) failed for good: ") for line in caplog.messages)
-
-
-def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Ledger) -> None:
-    ids = [ledger.enqueue("effect") for _ in range(3)]
-    ledger.enqueue("single")
+    ids = [*(ledger.enqueue("effect") for _ in range(3)), ledger.enqueue("single")]
     with ledger.transaction() as conn:
         conn.execute("UPDATE job SET kind = 'gone' WHERE id = ?", (ids[0],))
         conn.execute("UPDATE job SET args = '{' WHERE id = ?", (ids[1],))
         conn.execute("""UPDATE job SET args = '{"key":1}' WHERE id = ?""", (ids[2],))
     assert run(state, nothing).dead == 4
-    errors = [job.error or "" for job in reversed(ledger.list_jobs(["dead"]))]
+    errors = [ledger.get(job).error or "" for job in ids]
     assert errors[0] == "this version has no job kind 'gone'"
     assert errors[1].startswith("arguments are not JSON")
     assert errors[2] == "effect: key is not a text: '1'"
     assert errors[3] == "this version has no job kind 'single'"
+    assert f"job {ids[3]} (single) failed for good: {errors[3]}" in caplog.messages
 
 
 def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> None:
@@ -193,8 +200,7 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_asked_to(state: S
         with pytest.raises(WorkerRunning, match=rf"already running .*pid {os.getpid()}.*`kill {os.getpid()}` ends"):
             Worker(context(state), {}).run_forever()
         ledger.enqueue("effect", delay_seconds=50)
-        report = Worker(context(state), {}).run_until_idle(60.0, include_delayed_seconds=60.0)
-        assert report.elsewhere
+        assert Worker(context(state), {}).run_until_idle(60.0, include_delayed_seconds=60.0).elsewhere
         assert only_job(ledger).state == "done"
 
 
@@ -283,49 +289,26 @@ def test_leaving_it_stops_children_and_gives_jobs_back(state: StatePaths, ledger
 
 
 def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> None:
-    worker = Worker(context(state), {"effect": nothing})
-    thread = threading.Thread(target=worker.run_forever)
-    thread.start()
-    wait_until(ledger.worker, "the worker beats")
-    with ledger.transaction() as conn:
-        conn.execute("PRAGMA user_version = 99")
-    thread.join(timeout=30.0)
-    left = not thread.is_alive()
-    worker.leave()
-    assert left
+    with serving(context(state), {"effect": nothing}):
+        wait_until(ledger.worker, "the worker beats")
+        with ledger.transaction() as conn:
+            conn.execute("PRAGMA user_version = 99")
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it has left", 30.0)
 
 
 def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
     events: list[str] = []
 
     class Watcher:
-        """Enqueues once."""
-
         def start(self, ledger: Ledger) -> None:
             events.append("start")
-            ledger.enqueue("effect")
 
         def stop(self) -> None:
             events.append("stop")
 
-    with serving(context(state), {"effect": lambda job: events.append("job")}, [Watcher()]):
-        wait_until(lambda: "job" in events, "the job has run")
-    assert events == ["start", "job", "stop"]
-
-
-def test_nothing_is_left_behind(state: StatePaths, ledger: Ledger) -> None:
-    def descriptors() -> int:
-        return len(os.listdir("/dev/fd"))
-
-    run(state, nothing)
-    threads, before = threading.active_count(), descriptors()
-    for _ in range(3):
-        ledger.enqueue("effect")
-        run(state, nothing)
-    assert threading.active_count() == threads
-    assert descriptors() == before
-    assert not Path(state.wake_socket).exists()
-    assert ProcessLock(state.worker_lock).acquire()
+    with serving(context(state), {}, [Watcher()]):
+        wait_until(lambda: events == ["start"], "it has been started")
+    assert events == ["start", "stop"]
 
 
 def test_work_goes_on_after_the_file_was_locked(
@@ -383,9 +366,6 @@ def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) ->
         wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")
 
 
-# huey runs what the ledger lets it claim
-
-
 def test_huey_runs_a_due_job_once_and_stores_nothing(tmp_path: Path, ledger: Ledger) -> None:
     ran: list[Claim] = []
     wakeup = Wakeup(tmp_path / "wake.sock")
@@ -415,3 +395,44 @@ def test_a_warning_that_cannot_be_told_stands_in_the_file_and_stops_nobody(tmp_p
     finally:
         log.removeHandler(handler)
     assert "the disk is full" in (tmp_path / "log").read_text("utf-8")
+
+
+# Old and new versions side by side: the older one leaves
+
+
+def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
+    assert is_newer("0.10.0", than="0.9.9")
+    assert is_newer("1.0.0rc1", than="0.9")
+    for other in ("0.9.9", "0.9.8", "", "nonsense", "-1"):
+        assert not is_newer(other, than="0.9.9")
+    assert installed_version() == __version__
+    assert installed_version(tmp_path / "being-replaced.py") == __version__
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", ["client", "package"])
+def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
+    state: StatePaths, sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, proceed = threading.Event(), threading.Event()
+
+    def handler(job: object) -> None:
+        begun.set()
+        proceed.wait(60)
+
+    setting = WorkerContext(state, workers=1, poll_seconds=0.1, lease_seconds=1.0, policies=POLICIES, schedules=())
+    with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": handler}) as worker:
+        first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
+        assert begun.wait(60)
+        wake_worker(state.wake_socket, __version__)
+        wake_worker(state.wake_socket, "0.0.1")
+        time.sleep(0.3)
+        assert not worker._leaving, "its own version and an older one change nothing"
+        if sign == "client":
+            wake_worker(state.wake_socket, "999.0")
+        else:
+            monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
+        wait_until(lambda: worker._leaving, "it has noticed")
+        proceed.set()
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it has left")
+        assert (ledger.get(first).state, ledger.get(second).state) == ("done", "queued")
