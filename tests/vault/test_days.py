@@ -83,10 +83,9 @@ def test_the_day_of_a_clock_is_that_of_the_time_it_shows(of_zone: str) -> None:
     ("stamp", "shown"),
     [
         ("2026-03-01", "2026-03-01"),
-        ("2026-03-01T23:59:59", "2026-03-01"),
         ("2026-03-01 was a Sunday", "2026-03-01"),
         ("2026-03-01T1x:30:00Z", "2026-03-01"),
-        ("2026-03-01T10:30:00+0a:00", "2026-03-01"),
+        *((f"2026-03-01T17:05:09{offset}", "2026-03-01") for offset in ("+²²:00", "+00:¹¹", "+ab:cd", "+", "-00:0")),
         ("last week", "last week"),
         ("Z", "Z"),
         ("", ""),
@@ -94,8 +93,3 @@ def test_the_day_of_a_clock_is_that_of_the_time_it_shows(of_zone: str) -> None:
 )
 def test_of_what_is_no_time_with_a_zone_a_hook_shows_the_beginning(stamp: str, shown: str) -> None:
     assert day_of(stamp) == shown
-
-
-@pytest.mark.parametrize("offset", ["+²²:00", "+00:¹¹", "+ab:cd", "+", "-00:0"])
-def test_what_is_no_offset_leaves_the_day_as_it_is_written(offset: str) -> None:
-    assert day_of(f"2026-11-22T17:05:09{offset}") == "2026-11-22"

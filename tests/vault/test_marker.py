@@ -49,15 +49,6 @@ def test_a_marker_is_seven_readable_lines(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_a_second_hook_does_not_overwrite_the_marker(tmp_path: Path) -> None:
-    markers = str(tmp_path)
-    create_marker(markers, a_marker(offset=7))
-    assert not create_marker(markers, a_marker(offset=0))
-    marker = read_marker(marker_path(markers, "abc123"))
-    assert marker is not None
-    assert marker.offset == 7
-
-
 def _create(markers: str, number: int, start: object) -> None:
     start.wait()  # type: ignore[attr-defined]
     os._exit(0 if create_marker(markers, a_marker(offset=number)) else 1)

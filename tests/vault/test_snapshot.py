@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import escape, read_snapshot, snapshot_path, unescape
 
@@ -74,25 +73,6 @@ def test_one_cut_short_anywhere_is_none(env: dict[str, str]) -> None:
     for size in range(0, len(data) - 1, 37):
         path.write_bytes(data[:size])
         assert read_snapshot(env) is None
-
-
-def test_without_a_vault_hooks_learn_that_there_is_none(env: dict[str, str]) -> None:
-    del env["MEMORY_VAULT_PATH"]
-    compiled = compile_snapshot(env)
-    assert compiled["vault"] == compiled["state"] == compiled["queue_db"] == ""
-
-
-def test_a_state_folder_that_cannot_be_written_is_no_fault(env: dict[str, str]) -> None:
-    Path(env["MEMORY_STATE_DIR"]).write_text("a file in the way")
-    assert compile_snapshot(env)["recall_k"] == "4"
-    assert read_snapshot(env) is None
-
-
-def test_bad_settings_are_reported_and_not_compiled(env: dict[str, str]) -> None:
-    Path(env["MEMORY_CONFIG"]).write_text("[recall]\nk = -1\n")
-    with pytest.raises(SettingsError):
-        compile_snapshot(env)
-    assert read_snapshot(env) is None
 
 
 @given(st.text())
