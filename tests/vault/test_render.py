@@ -17,8 +17,6 @@ from memoryvault.vault.render import (
     introduced,
     render_always_load,
     render_block,
-    select_fitting,
-    select_hits,
     status_line,
 )
 from memoryvault.vault.wording import LEAST_LEFT_OUT, beginning_of, cut, end_of
@@ -43,11 +41,6 @@ def always(path: str, text: str) -> dict[str, object]:
 def note(name: str, body: str, priority: str = "") -> dict[str, object]:
     header = f"name: {name}\ndescription: test entry {name}\n" + (f"priority: {priority}\n" if priority else "")
     return always(f"personal/_always-load/{name}.md", f"---\n{header}---\n\n{body}")
-
-
-@pytest.mark.parametrize(("text", "tokens"), [("", 1), ("x" * 40, 10), ("x" * 4000, 1000), ("語" * 40, 30)])
-def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
 
 
 @pytest.mark.parametrize(
@@ -78,28 +71,12 @@ def test_of_a_long_text_the_sentence_with_the_prompts_words_is_shown(text: str, 
         ("- gamma - delta of an old text", ""),
         ("- an item of more than thirty letters - nested", "Never:\n- an item of more than thirty letters - nested"),
         ("Now and then.", "Now and then."),
-        ("", ""),
     ],
 )
 def test_a_passage_comes_with_the_line_that_introduces_it(passage: str, shown: str) -> None:
     listed = "- alpha\n- beta beta\n- gamma\n- an item of more than thirty letters\n  - nested\n"
     body = f"Now and then.\n\nNever:\n{listed}"
     assert introduced(passage, body) == shown
-
-
-@pytest.mark.parametrize(
-    ("sizes", "budget", "kept"),
-    [
-        ([400] * 5, 250, [0, 1]),
-        ([408] * 5, 320, [0, 1, 2]),
-        ([400] * 3, -1, [0, 1, 2]),
-        ([400] * 3, 0, [0, 1, 2]),
-        ([4000, 400, 4000, 40], 120, [1, 3]),
-        ([], 10, []),
-    ],
-)
-def test_an_oversized_block_is_skipped_and_later_ones_still_fit(sizes: list[int], budget: int, kept: list[int]) -> None:
-    assert select_fitting(["x" * size for size in sizes], budget) == kept
 
 
 def test_order_is_by_priority_then_path_whatever_the_listing() -> None:
@@ -151,7 +128,6 @@ def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
 @pytest.mark.parametrize(
     ("item", "line"),
     [
-        ({"title": "Commit messages", "excerpt": "Present tense."}, "Commit messages: Present tense."),
         ({"body": "# Commit messages\n\nPresent tense."}, "Commit messages: Present tense."),
         ({"title": "Always use pnpm for …", "excerpt": "Please always use pnpm for builds."},
          "Please always use pnpm for builds."),
@@ -169,16 +145,12 @@ def test_a_title_is_given_where_the_text_does_not_say_it_else_a_slug(item: dict[
     assert shown == f"- {line}"
 
 
-def test_mappings_serve_as_well_as_objects() -> None:
-    hit = {"slug": "a", "excerpt": "text", "created": "2026-01-02"}
-    assert render_block([hit], 0).endswith("\n- 2026-01-02: text\n")
-
-
 def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> None:
     """To an agent the day of a backfill would make an old rule look fresh."""
     hit = {"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z", "created": "2026-11-23"}
     assert "- 2024-05-17: text\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
     assert "- 2026-12-01: text\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
+    assert "- 2026-11-23: text\n" in render_block([hit | {"surfaced_at": ""}], 0)
 
 
 @pytest.mark.parametrize(("zone", "day"), [("Pacific/Kiritimati", "2024-05-18"), ("Pacific/Honolulu", "2024-05-17")])
@@ -190,14 +162,6 @@ def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: s
         block = render_block([{"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z"}], 0)
     time.tzset()
     assert f"- {day}: text\n" in block
-
-
-def test_hits_that_do_not_fit_are_left_out_and_known() -> None:
-    hits = [FakeHit("big", "x" * 4000), FakeHit("small", "y" * 40)]
-    kept = select_hits(hits, 50)
-    assert [hit.slug for hit in kept] == ["small"]
-    assert render_block(hits, 50) == render_block(kept, 50)
-    assert render_block([hits[0]], 50) == ""
 
 
 def test_the_output_cannot_be_taken_for_json_nor_drive_a_terminal() -> None:
@@ -218,11 +182,6 @@ def test_nothing_that_names_an_entry_drives_a_terminal_either() -> None:
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
-def test_the_status_line_counts_and_names() -> None:
-    assert status_line(["a", "b"]) == "Loaded 2 relevant entries: a, b"
-    assert status_line([]) == "Loaded 0 relevant entries"
-
-
 # A note as its reader sees it: each thing once
 
 
@@ -237,7 +196,6 @@ EVIDENCE = "## Evidence\n\nProposed because: it was said twice.\n\n"
         ("# Use pnpm\n\nUse pnpm instead of npm.\n\n> Use pnpm instead\n> of npm.", "Use pnpm instead of npm."),
         ("# Another heading\n\nUse it.", "# Another heading\n\nUse it."),
         ("# Use pnpm", ""),
-        ("", ""),
     ],
 )
 def test_what_only_repeats_the_title_or_the_statement_is_left_out(body: str, left: str) -> None:
@@ -264,13 +222,8 @@ def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
     ("body", "kept"),
     [
         ("Ship on Tuesdays.\n\n## Evidence\n\n> we ship on Tuesdays\n", "Ship on Tuesdays."),
-        ("Ship on Tuesdays.\n", "Ship on Tuesdays.\n"),
-        (
-            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
-            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
-        ),
+        ("Evidence shows it.\n\n### Evidence of more\n", "Evidence shows it.\n\n### Evidence of more\n"),
         ("## Evidence\n\n> only that\n", ""),
-        ("", ""),
     ],
 )
 def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
@@ -280,21 +233,21 @@ def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
 # A text that is too long for its line says so, and stops at a word
 
 
-def test_a_long_text_ends_at_a_word_with_a_mark() -> None:
-    assert cut("one two three four five six seven eight", 12) == "one two …"
-    assert cut("one two, three four five six seven eight", 9) == "one two …", "no comma before the mark"
-    assert cut("one two three four five six seven eight", 13) == "one two three …", "a word that ends there is kept"
-
-
-def test_what_the_mark_would_hardly_shorten_is_shown() -> None:
-    assert cut("we could also add it to logging, right?", 24) == "we could also add it to logging, right?"
-    assert cut("short", 100) == "short"
-    assert cut(" two\n lines ", 100) == "two lines"
-
-
-def test_a_word_longer_than_the_line_is_cut_within() -> None:
-    assert cut("." * 99, 40) == "." * 40 + " …", "something is left"
-    assert cut("see https://example.org/" + "a" * 60, 40) == "see https://example.org/" + "a" * 16 + " …"
+@pytest.mark.parametrize(
+    ("text", "characters", "shown"),
+    [
+        ("one two three four five six seven eight", 12, "one two …"),
+        ("one two, three four five six seven eight", 9, "one two …"),  # No comma before the mark.
+        ("one two three four five six seven eight", 13, "one two three …"),  # A word that ends there is kept.
+        # The mark would hardly shorten it.
+        ("we could also add it to logging, right?", 24, "we could also add it to logging, right?"),
+        (" two\n lines ", 100, "two lines"),
+        ("." * 99, 40, "." * 40 + " …"),  # Of a word longer than the line something is left.
+        ("see https://example.org/" + "a" * 60, 40, "see https://example.org/" + "a" * 16 + " …"),
+    ],
+)
+def test_a_long_text_ends_at_a_word_with_a_mark(text: str, characters: int, shown: str) -> None:
+    assert cut(text, characters) == shown
 
 
 @given(st.text(alphabet="ab ,.\n", max_size=80), st.integers(4, 60))
