@@ -18,14 +18,11 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.active import is_entry
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
+from ..support.files import put_note
 
 
 def note(bed: Bed, path: str, title: str, **fields: str) -> None:
-    """A note as a user would write it."""
-    file = bed.vault / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    header = "".join(f"{key}: {value}\n" for key, value in fields.items())
-    file.write_text(f"---\n{header}---\n\n# {title}\n\nText of {title}.\n", "utf-8")
+    put_note(bed.vault, path, f"# {title}\n\nText of {title}.", **fields)
 
 
 def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
@@ -170,21 +167,17 @@ def test_nothing_of_it_is_recalled(bed: Bed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dashboard", "incubator-gc", "discovery"])
-def test_only_the_named_device_acts_on_the_whole_vault(sandbox: ForkedSandbox, kind: str) -> None:
-    settings_note = sandbox.vault / SETTINGS_NOTE
-    settings_note.parent.mkdir()
-    settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")
-    sandbox.memory("jobs", "schedule", "run", kind)
+@pytest.mark.parametrize(
+    ("schedule", "of_kind"), [("dashboard", "dashboard."), ("incubator-gc", "incubator."), ("discovery", "discover.")]
+)
+def test_only_the_named_device_acts_on_the_whole_vault(sandbox: ForkedSandbox, schedule: str, of_kind: str) -> None:
+    put_note(sandbox.vault, SETTINGS_NOTE, device="another-device")
+    sandbox.memory("jobs", "schedule", "run", schedule)
     sandbox.memory("service", "worker", "--until-idle")
     assert not (sandbox.vault / DASHBOARD).exists()
-    jobs = [
-        job
-        for job in sandbox.json("jobs", "list")
-        if job["kind"].split(".")[0] == kind.split("-")[0].replace("discovery", "discover")
-    ]
+    jobs = [job for job in sandbox.json("jobs", "list") if job["kind"].startswith(of_kind)]
     assert [job["history"][-1]["result"] for job in jobs if job["history"]] == [{"elsewhere": "another-device"}]
-    settings_note.write_text(f"---\ndevice: {socket.gethostname()}\n---\n", "utf-8")
-    sandbox.memory("jobs", "schedule", "run", kind)
+    put_note(sandbox.vault, SETTINGS_NOTE, device=socket.gethostname())
+    sandbox.memory("jobs", "schedule", "run", schedule)
     sandbox.memory("service", "worker", "--until-idle")
-    assert (sandbox.vault / DASHBOARD).exists() is (kind == "dashboard")
+    assert (sandbox.vault / DASHBOARD).exists() is (schedule == "dashboard")

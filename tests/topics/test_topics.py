@@ -16,12 +16,13 @@ from memoryvault.cli.topics import ACTIONS
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
-from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.topics import Topics
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.command import Command, Said
+from memoryvault.tests.support.files import put
 from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, READ_COMMAND, TYPES
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
@@ -85,8 +86,7 @@ def test_a_topic_of_two_versions_is_given_in_neither_and_not_added_to(bed: Bed) 
     ],
 )
 def test_files_of_every_generation_are_read_and_keep_their_own_fields(bed: Bed, text: str) -> None:
-    (bed.vault / FOLDER).mkdir(parents=True)
-    (bed.vault / FOLDER / "t_1.md").write_text(text)
+    put(bed.vault / FOLDER / "t_1.md", text)
     topic = topics(bed).read("t_1")
     assert (topic.type, topic.description, topic.indexed) == ("feedback", "Five seconds", False)
     write(bed, "t_1", "New.", replace=topic.hash, type_="user", description="Ten seconds")
@@ -132,15 +132,6 @@ def test_no_new_topic_has_a_name_that_windows_reserves_and_one_that_has_can_go(b
     assert not (bed.vault / FOLDER / f"{slug}.md").exists()
 
 
-def test_links_out_of_the_vault_are_refused(bed: Bed, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (bed.vault / "personal-projects" / "shop").mkdir(parents=True)
-    (bed.vault / FOLDER).symlink_to(tmp_path / "outside")
-    with pytest.raises(PathRefused):
-        write(bed, "deploy")
-    assert list((tmp_path / "outside").iterdir()) == []
-
-
 def test_secrets_and_people_go(bed: Bed) -> None:
     token = "ghp_" + "b" * 36
     write(bed, "deploy", f"token {token}", description=f"token {token} of ann@example.com")
@@ -149,14 +140,7 @@ def test_secrets_and_people_go(bed: Bed) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"body": " "},
-        {"type_": "rule"},
-        {"type_": None},
-        {"description": ""},
-        {"description": "x" * 400},
-        {"body": "x" * 100_001},
-    ],
+    [{"body": " "}, {"type_": "rule"}, {"type_": None}, {"description": ""}, {"description": "x" * 400}],
 )
 def test_invalid_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
@@ -180,9 +164,8 @@ def test_a_removed_topic_is_kept_in_the_archive(bed: Bed) -> None:
 
 
 def test_the_users_own_lines_survive(bed: Bed) -> None:
-    (bed.vault / FOLDER).mkdir(parents=True)
     mine = "# Mine\r\n\r\n<!-- how to -->\r\n- [Old](old.md) — gone\r\nProse.\r\n"
-    (bed.vault / FOLDER / "MEMORY.md").write_bytes(mine.encode())
+    put(bed.vault / FOLDER / "MEMORY.md", mine)
     write(bed, "deploy")
     topics(bed).remove("deploy")
     assert (bed.vault / FOLDER / "MEMORY.md").read_bytes() == mine.encode()
@@ -380,14 +363,9 @@ def test_skill_names_every_action_and_no_other() -> None:
     )
 
 
-def test_skill_names_the_four_types_and_no_other() -> None:
+def test_skill_names_the_four_types_and_no_other_and_the_current_limits() -> None:
     table = TEXT.split("## The four types")[1].split("##")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TYPES
-
-
-def test_skill_has_the_parts_of_a_protocol_and_the_current_limits() -> None:
-    headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
-    assert headings == ["When to read", "When to write", "The four types", "What not to write"]
     assert f"first {INDEX_LINES} lines ({INDEX_BYTES // 1000} KB)" in TEXT
     assert "<auto-memory>" in TEXT
 

@@ -17,6 +17,7 @@ from memoryvault.vault.render import (
     introduced,
     render_always_load,
     render_block,
+    select_hits,
     status_line,
 )
 from memoryvault.vault.wording import LEAST_LEFT_OUT, beginning_of, cut, end_of
@@ -162,6 +163,14 @@ def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: s
         block = render_block([{"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z"}], 0)
     time.tzset()
     assert f"- {day}: text\n" in block
+
+
+def test_hits_that_do_not_fit_are_left_out_and_known() -> None:
+    hits = [FakeHit("big", "x" * 4000), FakeHit("small", "y" * 40)]
+    kept = select_hits(hits, 50)
+    assert [hit.slug for hit in kept] == ["small"]
+    assert render_block(hits, 50) == render_block(kept, 50)
+    assert render_block([hits[0]], 50) == ""
 
 
 def test_the_output_cannot_be_taken_for_json_nor_drive_a_terminal() -> None:
