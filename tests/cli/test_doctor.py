@@ -51,6 +51,7 @@ from memoryvault.services.health_report import health_report
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.units import service_manager
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.vault.automemory import PROBE_KIND
@@ -117,9 +118,7 @@ def test_what_is_not_searched_is_named(context: Context, tmp_path: Path) -> None
     """A link out of the vault is not followed, so neither is the folder of a project on another disk."""
     elsewhere = tmp_path / "disk" / "shop"
     elsewhere.mkdir(parents=True)
-    projects = context.vault / "personal-projects"
-    projects.mkdir(parents=True)
-    (projects / "shop").symlink_to(elsewhere)
+    put(context.vault / "personal-projects" / "a.md").with_name("shop").symlink_to(elsewhere)
     found = _index(context)
     assert found.grade == "note"
     assert found.detail.endswith(f"; not searched: personal-projects/shop (a link to {elsewhere})")
@@ -184,11 +183,9 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
 def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path: Path) -> None:
     """Embedding what was just migrated or pasted takes minutes; who runs doctor asks whether it works."""
     sandbox = Sandbox(tmp_path)
-    folder = sandbox.vault / "personal-private" / "notes"
-    folder.mkdir(parents=True)
     notes = BATCH_TEXTS + 1
     for number in range(notes):
-        (folder / f"n{number}.md").write_text(f"---\nkind: notes\nstatus: active\n---\n# Note {number}\n\nText.\n")
+        put_note(sandbox.vault, f"personal-private/notes/n{number}.md", f"# Note {number}\n\nText.", kind="notes")
     context = Context(sandbox.environment)
     with sandbox.recall_service():
         found = _round_trip(context)
@@ -202,16 +199,13 @@ def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path
 
 
 def test_the_note_of_a_doctor_that_was_killed_is_removed_by_the_next(context: Context) -> None:
-    folder = context.vault / "personal-private" / PROBE_KIND
-    folder.mkdir(parents=True)
     ages = {"probe-old": PROBE_LEFT_SECONDS + 60, "probe-of-one-that-runs": 1, "probe-edited": PROBE_LEFT_SECONDS + 60}
     for name, age in ages.items():
-        note = folder / f"{name}.md"
         said = "Mine now." if name == "probe-edited" else PROBE_NOTE
-        note.write_text(f"---\nkind: {PROBE_KIND}\nstatus: active\n---\n{said}\n")
+        note = put_note(context.vault, f"personal-private/{PROBE_KIND}/{name}.md", said, kind=PROBE_KIND)
         os.utime(note, (time.time() - age,) * 2)
     _remove_left_probes(context)
-    assert sorted(note.stem for note in folder.iterdir()) == ["probe-edited", "probe-of-one-that-runs"]
+    assert sorted(note.stem for note in context.vault.rglob("*.md")) == ["probe-edited", "probe-of-one-that-runs"]
 
 
 @contextmanager
@@ -325,22 +319,23 @@ def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
     assert doctor_checks.permissions(context).grade == "fault"
 
 
-def test_a_week_without_hooks_is_noted(context: Context) -> None:
-    line_of_a_hook(context, timedelta(days=8))
+@pytest.mark.parametrize(
+    ("ago", "fields", "grade", "detail"),
+    [
+        (timedelta(days=8), {}, "note", "none in 7 days"),
+        (timedelta(minutes=3), {"hook": "UserPromptSubmit"}, "ok", "UserPromptSubmit 3 min ago, ok"),
+        (timedelta(minutes=3), {"result": "error"}, "fault", "Stop 3 min ago"),
+        (timedelta(minutes=3), {"result": "no payload"}, "fault", "Stop 3 min ago"),
+    ],
+    ids=["a week ago", "well", "failed", "could not read the agent"],
+)
+def test_the_last_hook_is_judged(
+    context: Context, ago: timedelta, fields: dict[str, str], grade: str, detail: str
+) -> None:
+    line_of_a_hook(context, timedelta(days=9))
+    line_of_a_hook(context, ago, **fields)
     found = doctor_checks.last_hook(context)
-    assert (found.grade, found.detail) == ("note", "none in 7 days")
-
-
-def test_the_last_hook_is_named_with_its_age_and_result(context: Context) -> None:
-    line_of_a_hook(context, timedelta(hours=5))
-    line_of_a_hook(context, timedelta(minutes=3), hook="UserPromptSubmit")
-    assert doctor_checks.last_hook(context).detail.startswith("UserPromptSubmit 3 min ago, ok")
-
-
-@pytest.mark.parametrize("result", ["error", "no payload"])
-def test_a_hook_that_failed_last_or_could_not_read_the_agent_is_a_fault(context: Context, result: str) -> None:
-    line_of_a_hook(context, timedelta(minutes=3), result=result)
-    assert doctor_checks.last_hook(context).grade == "fault"
+    assert (found.grade, found.detail[: len(detail)]) == (grade, detail)
 
 
 @pytest.mark.parametrize(
@@ -385,9 +380,7 @@ def test_a_synced_vault_without_a_named_device_is_noted(context: Context) -> Non
     (context.vault.parent / ".stfolder").mkdir()
     found = doctor_checks.other_devices(context)
     assert (found.grade, socket.gethostname() in found.todo) == ("note", True)
-    note = context.vault / SETTINGS_NOTE
-    note.parent.mkdir()
-    note.write_text("---\ndevice: some-other-machine\n---\n")
+    put_note(context.vault, SETTINGS_NOTE, device="some-other-machine")
     found = doctor_checks.other_devices(context)
     assert found.grade == "ok"
     assert found.detail.startswith("some-other-machine, not this device")
@@ -395,9 +388,7 @@ def test_a_synced_vault_without_a_named_device_is_noted(context: Context) -> Non
 
 def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_path: Path) -> None:
     folder = tmp_path / "home" / ".claude" / "projects" / "-home-dev"
-    folder.mkdir()
-    transcript = folder / "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11.jsonl"
-    transcript.write_bytes(SHIPPED_SESSION.read_bytes())
+    transcript = put(folder / "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11.jsonl", SHIPPED_SESSION.read_bytes())
     assert doctor_checks.ending_transcripts(context).grade == "ok"
     os.utime(transcript, (time.time() - 26 * 86_400,) * 2)
     found = doctor_checks.ending_transcripts(context)
@@ -406,26 +397,18 @@ def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_pa
     assert "reflect corpus" in found.todo
 
 
-@pytest.mark.parametrize(
-    "name", ["tabs.sync-conflict-20260101-101010-ABCDEFG.md", "tabs (Ada's conflicted copy 2026-01-01).md"]
-)
-def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
-    folder = context.vault / "personal-private" / "preferences"
-    folder.mkdir(parents=True)
-    (folder / name).write_text("x")
+def test_copies_of_a_sync_client_are_named(context: Context) -> None:
+    copy = put(context.vault / "personal-private/preferences/tabs.sync-conflict-20260101-101010-ABCDEFG.md")
     found = doctor_checks.sync_clients(context)
     assert found.grade == "note"
-    assert name in found.detail
+    assert copy.name in found.detail
 
 
 def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> None:
-    folder = context.vault / "personal-private" / "fix"
-    folder.mkdir(parents=True)
-    (folder / "sound.md").write_text("---\nkind: fix\n---\n\nText.\n")
-    (context.vault / "Templates").mkdir()
-    (context.vault / "Templates" / "note.md").write_text("---\ncreated: {{date:YYYY-MM-DD}}\n---\n")
+    folder = put_note(context.vault, "personal-private/fix/sound.md", kind="fix").parent
+    put_note(context.vault, "Templates/note.md", created="{{date:YYYY-MM-DD}}")
     assert dict(CHECKS)["headers"](context).grade == "ok"
-    (folder / "daily.md").write_text("---\nkind: fix\n---\n\n# {{title}}\n")
+    put_note(folder, "daily.md", "# {{title}}", kind="fix")
     found = dict(CHECKS)["headers"](context)
     assert (found.grade, found.detail.rpartition(": ")[2]) == ("ok", "personal-private/fix/daily.md")
     (folder / "huge.md").write_text("x" * 8_100_000)
@@ -434,9 +417,9 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
     assert found.detail.startswith("personal-private/fix/huge.md is larger than 8 MB; ")
     assert found.detail.endswith("fill them in: personal-private/fix/daily.md")
     (folder / "huge.md").unlink()
-    (folder / "short.md").write_text("---\nkind: fix\ntitle: Deploys: the short way\n---\n\nText.\n")
-    (folder / "slip.md").write_text("---\nstatus: dismised\n---\n\nText.\n")
-    (folder / "merge.md").write_text("---\nkind: fix\n---\n\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic\n")
+    put_note(folder, "short.md", kind="fix", title="Deploys: the short way")
+    put_note(folder, "slip.md", status="dismised")
+    put_note(folder, "merge.md", "<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic", kind="fix")
     found = dict(CHECKS)["headers"](context)
     assert found.grade == "note"
     assert "fix/short.md, line 3: title: Deploys: the short way" in found.detail
@@ -490,12 +473,7 @@ def hooks_of_a_gone_python(sandbox: Sandbox) -> Iterator[None]:
 
 
 def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:
-    def without_one(wired: str) -> str:
-        document = json.loads(wired)
-        del document["hooks"]["SessionEnd"]
-        return json.dumps(document)
-
-    return agent_settings(sandbox, without_one)
+    return agent_settings(sandbox, lambda wired: wired.replace('"SessionEnd"', '"SessionEnds"'))
 
 
 def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager[None]:
@@ -504,9 +482,7 @@ def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager
 
 @contextmanager
 def a_dead_service(sandbox: Sandbox) -> Iterator[None]:
-    path = service_manager(sandbox.environment).definition
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[Unit]\n", "utf-8")
+    path = put(service_manager(sandbox.environment).definition, "[Unit]\n")
     yield
     path.unlink()
 
