@@ -235,6 +235,13 @@ def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: San
     assert all(warning in health.stdout + health.stderr for warning in warnings)
 
 
+@pytest.mark.slow
+def test_a_session_is_known_wherever_its_first_known_record_stands(sandbox: Sandbox) -> None:
+    said = {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u", "sessionId": "s"}
+    path = sandbox.transcript("s", '{"type": "new-in-this-version"}\n' * 60 + json.dumps(said) + "\n")
+    assert "nothing in it was worth keeping" in sandbox.memory("reflect", "--session", str(path))
+
+
 def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
     """Whatever their case, a group with what lies below it, and dates as they are said: else nothing is found and
     nobody is told why."""

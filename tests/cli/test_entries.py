@@ -63,6 +63,12 @@ def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(notes: Path, m
     assert "searched the entries of shop and those that belong to no project; --all-projects searches all" in told.err
 
 
+def test_where_the_vault_is_gone_nothing_found_is_no_answer(notes: Path, memory: Command) -> None:
+    notes.rename(notes.with_name("moved"))
+    for words in (["recall", "zebra"], ["recall", "zebra", "--json"]):
+        assert f"memory: the vault {notes} is not there: mount it; " in memory(*words, code=1).err
+
+
 def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> None:
     write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
     write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")

@@ -14,6 +14,7 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.jobs.dashboard import view_of
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..console.support import Front, visible
@@ -25,10 +26,8 @@ PRIVATE = "personal-private"
 
 
 def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None:
-    note = vault / path
-    note.parent.mkdir(parents=True, exist_ok=True)
-    header = "\n".join(f"{key}: {value}" for key, value in {"status": status, **fields}.items())
-    note.write_text(f"---\n{header}\ncreated: 2020-01-01\nupdated: 2020-01-01\n---\n\n# Retries\n\n{text}\n", "utf-8")
+    days = {"created": "2020-01-01", "updated": "2020-01-01"}
+    put_note(vault, path, f"# Retries\n\n{text}", status=status, **fields, **days)
 
 
 @pytest.mark.parametrize("line", ["idea list", "idea gc", "inbox list", "topics list --project shop"])
@@ -36,9 +35,8 @@ def test_a_list_marks_a_cut_text(vault: Path, memory: Command, line: str) -> Non
     text = f"{LONG} and for whom nobody has made one so far."
     write(vault, f"{PRIVATE}/_idea-incubator/retries/_index.md", "incubating", text, kind="idea")
     write(vault, f"{PRIVATE}/_inbox/retries.md", "inbox", text, kind="preferences")
-    topic = vault / "personal-projects/shop/memory/retries.md"
-    topic.parent.mkdir(parents=True)
-    topic.write_text(f"---\nname: retries\ndescription: {text}\ntype: project\n---\n\n{text}\n", "utf-8")
+    topic = "personal-projects/shop/memory/retries.md"
+    put_note(vault, topic, text, name="retries", description=text, type="project")
     (row,) = [each for each in memory(*line.split()).out.splitlines() if each.startswith(("retries", "1 "))]
     assert row.endswith(SHOWN)
 
@@ -48,12 +46,8 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
     vault: Path, memory: Command, monkeypatch: pytest.MonkeyPatch, said: dict[str, str], days: int
 ) -> None:
     monkeypatch.setattr("memoryvault.cli.inbox.local_today", lambda: date(2026, 2, 1))
-    note = vault / f"{PRIVATE}/_inbox/retries.md"
-    note.parent.mkdir(parents=True)
-    header = "".join(f"{key}: {value}\n" for key, value in said.items())
-    note.write_text(
-        f"---\nstatus: inbox\ncreated: 2026-01-02\nupdated: 2026-01-31\n{header}---\n\nUse tabs.\n", "utf-8"
-    )
+    noted = {"status": "inbox", "created": "2026-01-02", "updated": "2026-01-31"}
+    put_note(vault, f"{PRIVATE}/_inbox/retries.md", **noted, **said)
     assert f"1 note, the oldest from {days} days ago" in memory("vault", "inbox").err
 
 
@@ -175,11 +169,8 @@ def test_a_files_name_does_not_end_its_line(vault: Path, memory: Command, line: 
 def test_a_note_that_cannot_be_read_is_named_below_the_others(
     sandbox: ForkedSandbox, folder: str, command: list[str]
 ) -> None:
-    place = sandbox.vault / "personal-private" / folder
-    place.mkdir(parents=True, exist_ok=True)
-    header = "---\nkind: preferences\nstatus: pending\n---\n\n"
-    (place / "well.md").write_text(f"{header}Use tabs.\n")
-    (place / "huge.md").write_text(header + "x" * 8_100_000)
+    for name, text in (("well", "Use tabs."), ("huge", "x" * 8_100_000)):
+        put_note(sandbox.vault, f"{PRIVATE}/{folder}/{name}.md", text, kind="preferences", status="pending")
     done = sandbox.run(*command)
     assert done.returncode == 0, done.stderr
     assert "Use tabs." in done.stdout
@@ -190,25 +181,22 @@ def test_a_note_that_cannot_be_read_is_named_below_the_others(
 
 
 @pytest.mark.parametrize(
-    ("line", "well", "huge"),
+    ("line", "place"),
     [
-        ("list", f"{PRIVATE}/fix/well.md", f"{PRIVATE}/fix/huge.md"),
-        ("idea list", f"{PRIVATE}/_idea-incubator/well/_index.md", f"{PRIVATE}/_idea-incubator/huge/_index.md"),
-        ("watchlist", f"{PRIVATE}/_skill-watchlist/a/well.md", f"{PRIVATE}/_skill-watchlist/a/huge.md"),
-        (
-            "topics list --project shop",
-            "personal-projects/shop/memory/well.md",
-            "personal-projects/shop/memory/huge.md",
-        ),
+        ("list", f"{PRIVATE}/fix/{{}}.md"),
+        ("idea list", f"{PRIVATE}/_idea-incubator/{{}}/_index.md"),
+        ("watchlist", f"{PRIVATE}/_skill-watchlist/a/{{}}.md"),
+        ("topics list --project shop", "personal-projects/shop/memory/{}.md"),
     ],
 )
-def test_every_list_names_what_it_could_not_read(vault: Path, memory: Command, line: str, well: str, huge: str) -> None:
+def test_every_list_names_what_it_could_not_read(vault: Path, memory: Command, line: str, place: str) -> None:
     status = {"list": "active", "idea list": "incubating"}.get(line, "pending")
-    write(vault, well, status, "Which charges were retried.", kind="idea" if "idea" in line else "fix", name="well")
-    write(vault, huge, status, "x" * 8_100_000)
+    kind = "idea" if "idea" in line else "fix"
+    write(vault, place.format("well"), status, "Which charges were retried.", kind=kind, name="well")
+    write(vault, place.format("huge"), status, "x" * 8_100_000)
     said = memory(*line.split())
     assert "well" in said.out
-    assert f"{huge} is larger than 8 MB" in said.err
+    assert f"{place.format('huge')} is larger than 8 MB" in said.err
 
 
 # Every command and page counts and lists the same entries in use
@@ -233,10 +221,8 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
         f"{PRIVATE}/_inbox/said.md": "kind: fix\nstatus: inbox\n---\n\nSaid.\n",
         "_meta/settings.md": "kind: settings\n---\n\n# Settings\n",
     }.items():
-        file = bed.vault / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"---\n{text}", "utf-8")
-    (bed.vault / PRIVATE / "none.md").write_text("")
+        put(bed.vault / path, f"---\n{text}")
+    put(bed.vault / PRIVATE / "none.md")
     return bed
 
 

@@ -15,6 +15,7 @@ from memoryvault.runtime.paths import require_folder
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
+from memoryvault.tests.support.files import put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.terminal import answered
@@ -74,14 +75,20 @@ def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: 
     assert not (tmp_path / "config.toml").exists()
 
 
-@pytest.mark.slow
-def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_path: Path) -> None:
+@pytest.fixture
+def known(tmp_path: Path) -> ForkedSandbox:
+    """With a note that this machine knows."""
     sandbox = ForkedSandbox(tmp_path)
-    settings = load_settings(sandbox.environment)
-    note = sandbox.vault / "personal-private" / "fix" / "x.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("---\nkind: fix\n---\n\nText.\n", "utf-8")
-    reconcile_now(settings)
+    put_note(sandbox.vault, "personal-private/fix/x.md", kind="fix")
+    reconcile_now(load_settings(sandbox.environment))
+    return sandbox
+
+
+@pytest.mark.slow
+def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(
+    tmp_path: Path, known: ForkedSandbox
+) -> None:
+    sandbox = known
     mounted = sandbox.vault.rename(tmp_path / "elsewhere")
     for named in ([], ["--vault", str(sandbox.vault)]):
         line = sandbox.refused("init", *named)
@@ -99,13 +106,11 @@ def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("held", ["", ".Trash-1000", "lost+found"])
-def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(tmp_path: Path, held: str) -> None:
+def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(
+    tmp_path: Path, known: ForkedSandbox, held: str
+) -> None:
     """The place where a disk is mounted is there without the disk."""
-    sandbox = ForkedSandbox(tmp_path)
-    note = sandbox.vault / "personal-private" / "fix" / "x.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("---\nkind: fix\n---\n\nText.\n", "utf-8")
-    reconcile_now(load_settings(sandbox.environment))
+    sandbox = known
     shutil.rmtree(sandbox.vault)
     (sandbox.vault / held).mkdir(parents=True)
     told = f"memory: the vault {sandbox.vault} is empty, and this machine knows 1 entry of it: mount its disk"
@@ -188,7 +193,6 @@ def test_an_impossible_path_is_an_error_of_one_line(sandbox: ForkedSandbox, comm
         ("jobs pause nope", "'nope' is none of"),
         ("jobs schedule list nightly", "it shows all of them"),
         ("service logs -n -5", "-n is a number of lines"),
-        ("service logs -n 99999999999999999999", "-n is a number of lines"),
     ],
 )
 def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandbox, command: str, why: str) -> None:
@@ -202,9 +206,8 @@ def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> 
 def test_a_list_of_jobs_says_that_there_are_more(sandbox: ForkedSandbox) -> None:
     for idea in ("a", "b"):
         enqueue(load_settings(sandbox.environment), "research.idea", {"slug": idea}, unique_key=f"research.idea:{idea}")
-    assert (
-        sandbox.run("jobs", "list", "--limit", "2").stderr == "memory: these are the newest 2; --limit N shows more\n"
-    )
+    told = sandbox.run("jobs", "list", "--limit", "2").stderr
+    assert told == "memory: these are the newest 2; --limit N shows more\n"
     assert sandbox.run("jobs", "list").stderr == ""
 
 

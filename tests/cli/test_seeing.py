@@ -13,6 +13,7 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tests.acceptance.test_the_loop import COMMON
+from memoryvault.tests.support.files import put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
@@ -119,10 +120,8 @@ def test_a_recall_of_doctor_is_not_the_last_recall(sandbox: Sandbox) -> None:
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     for _ in range(3):
         _prompt(sandbox, QUESTION)
-    inbox = sandbox.vault / "personal-private" / "_inbox"
-    inbox.mkdir(parents=True, exist_ok=True)
     for number in range(51):
-        (inbox / f"{number}.md").write_text("---\nstatus: inbox\n---\n\nPerhaps.\n", "utf-8")
+        put_note(sandbox.vault, f"personal-private/_inbox/{number}.md", status="inbox")
     report = sandbox.json("health")
     assert report["entries"]["groups"] == {"personal-private": 1}
     assert report["waiting"]["inbox"] == 51

@@ -52,9 +52,13 @@ def test_the_index_is_opened_with_its_vectors_and_without_numpy(tmp_path: Path) 
     assert imported_by(code) == []
 
 
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+
+
 @pytest.mark.slow
-def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(tmp_path: Path) -> None:
-    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(env: dict[str, str]) -> None:
     made = handlers(load_settings({**env, "PATH": os.environ["PATH"]}))
     assert set(made) == set(POLICIES) - {"spool.ingest"}, "the spool is taken in by the worker itself"
     assert all(callable(load_handler(kind)) for kind in made)
@@ -62,9 +66,8 @@ def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stays", [True, False])
-def test_a_worker_that_stays_loads_them_all_at_once(tmp_path: Path, stays: bool) -> None:
+def test_a_worker_that_stays_loads_them_all_at_once(env: dict[str, str], stays: bool) -> None:
     """An update that is installed under it would bring in half of itself; one that ends when it is idle need not."""
-    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
     code = (
         "import sys; from memoryvault.tasks.jobs.wiring import HANDLERS, build_worker\n"
         "from memoryvault.runtime.settings import load_settings\n"

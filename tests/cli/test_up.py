@@ -64,9 +64,7 @@ def test_it_keeps_running_without_questions(tmp_path: Path) -> None:
         assert lock_holder(state.recall_lock) is not None
 
 
-def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
-    sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
+def test_a_running_job_is_ended_before_the_worker_is_killed(sandbox: Sandbox) -> None:
     state = load_settings(sandbox.environment).state
     with sandbox.process("service", "up") as up:
         wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
