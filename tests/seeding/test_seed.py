@@ -20,7 +20,7 @@ from memoryvault.sources.instructions import Unread, project_key, repository_fil
 from memoryvault.tests.support.files import put
 from memoryvault.vault.scrubbed import Scrubbed
 
-from ..review.support import RULE, Bed, make_bed, said
+from ..review.support import Bed, make_bed
 
 TOKEN = "ghp_" + "b" * 36
 RULES = f"# Shop\n\n- Always ship on Tuesdays.\n- Never log the token {TOKEN} anywhere.\n"
@@ -118,14 +118,6 @@ def test_undone_proposals_are_proposed_again_and_decided_ones_are_not(bed: Bed, 
     assert seed(bed, shop) == []
     evolve(bed.store, bed.journal, kept, Scrubbed("Something else."), Scrubbed("new"))
     assert seed(bed, shop) == []
-
-
-def test_existing_entry_is_not_proposed(bed: Bed, shop: Path) -> None:
-    bed.remember(said(RULE, "s1", "Always ship on Tuesdays."))
-    (shop / "CLAUDE.md").write_text(RULES)
-    made = seeding(bed).plan([shop])
-    assert made.known == 1
-    assert len(made.chosen) == 1
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -341,12 +333,6 @@ def decision(status: str = "Accepted") -> str:
         f"# ADR 0003: Use SQLite\n\n## Status\n\n{status}\n\n## Decision\n\nOne SQLite file.\nOne machine.\n\n"
         "More.\n\n## Consequences\n\nNone.\n"
     )
-
-
-def test_a_decision_record_gives_its_title_and_what_was_decided() -> None:
-    found = decision_in(decision())
-    assert found is not None
-    assert (found.kind, found.statement) == ("decision", "Use SQLite: One SQLite file. One machine.")
 
 
 def test_a_record_without_a_section_of_its_own_gives_what_comes_first() -> None:

@@ -71,11 +71,6 @@ def test_a_hostile_index_takes_time_in_proportion_to_its_size(pattern: str) -> N
     assert seconds(100_000) < 0.25 * patience(), "a session start has half a second for everything"
 
 
-def test_a_comment_of_any_length_is_left_out() -> None:
-    block = render_index_block("<!--\n" + "a hidden line\n" * 5_000 + "-->\n- [A](a.md) — x\n", "/m", 1)
-    assert block.endswith("\n\n- [A](a.md) — x\n</auto-memory>")
-
-
 def test_a_comment_that_ends_beyond_what_was_read_is_left_out() -> None:
     opened = "- [A](a.md)\n<!-- cut\n" + "words of a comment\n" * 1000
     block = render_index_block(opened, "/v/MEMORY.md", 1, is_whole=False)

@@ -146,15 +146,6 @@ def test_a_copy_that_the_user_edited_or_deleted_stays_so(bed: Bed, notes: Path) 
     assert bed.files() == before
 
 
-def test_a_lost_state_makes_no_second_copy(bed: Bed, notes: Path) -> None:
-    (notes / "a.md").write_text(OLD)
-    bring_in(bed)
-    before = bed.files()
-    Path(bed.settings.state.state_db).unlink()
-    bring_in(bed)
-    assert bed.files() == before
-
-
 def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path) -> None:
     def there() -> list[str]:
         """On the other machine, which has a state of its own."""

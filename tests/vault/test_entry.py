@@ -203,29 +203,21 @@ def test_the_title_is_the_first_level_one_heading_outside_code(body: str, headin
     assert first_heading(body) == heading
 
 
-def test_a_fingerprint_is_the_same_in_every_version() -> None:
+def test_case_and_white_space_do_not_change_a_fingerprint_nor_does_a_version_and_words_do() -> None:
     assert fingerprint("body") == "230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"
-
-
-def test_case_and_white_space_do_not_change_a_fingerprint_and_words_do() -> None:
     assert fingerprint("The  Quick   Brown Fox\n\n  jumps\t lazy  \n") == fingerprint("the quick brown fox\njumps lazy")
     assert fingerprint("line one\r\nline two\r\n") == fingerprint("line one\nline two\n")
     assert fingerprint("we should use sqlite") != fingerprint("we should not use sqlite")
     assert fingerprint("see [[note-a]]") != fingerprint("see [[note-b]]")
 
 
-@given(st.binary(max_size=400))
-def test_no_bytes_can_make_reading_raise(data: bytes) -> None:
-    parse_entry("a.md", data)
-    parse_entry("a.md", b"---\n" + data + b"\n---\nbody")
-
-
 YAML_ISH = st.text(st.sampled_from("ab:-#?&*!|>'\"[]{},%@` \t\n\r01.~<=\u2028\x85é"), max_size=120)
 
 
-@given(YAML_ISH)
-def test_no_header_can_make_reading_raise(header: str) -> None:
-    entry = parse_entry("a.md", f"---\n{header}\n---\n\nbody\n".encode())
+@given(YAML_ISH.map(str.encode) | st.binary(max_size=400))
+def test_no_header_can_make_reading_raise(header: bytes) -> None:
+    parse_entry("a.md", header)
+    entry = parse_entry("a.md", b"---\n" + header + b"\n---\n\nbody\n")
     assert isinstance(entry.tags, tuple)
 
 
@@ -239,7 +231,6 @@ def test_no_header_can_make_reading_raise(header: str) -> None:
         ("## Why\n\nSo.", "Why"),
         ("```\nmake\n```", "al"),
         ("", "al"),
-        ("Use tabs - never spaces. Ever.", "Use tabs - never spaces"),
         ("Where x > 4, step 1) comes first.", "Where x > 4, step 1) comes first"),
     ],
 )

@@ -79,12 +79,6 @@ def test_new_fields_take_their_place_in_the_designs_order() -> None:
     )
 
 
-def test_the_first_of_our_fields_goes_before_later_ones() -> None:
-    assert (
-        set_fields("---\nmood: x\ntags: [a]\n---\nb\n", {"kind": "k"}) == "---\nmood: x\nkind: k\ntags: [a]\n---\nb\n"
-    )
-
-
 def test_a_note_without_frontmatter_gets_one() -> None:
     assert set_fields("# T\n\nBody\n", {"status": "active", "project": None}) == (
         "---\nstatus: active\n---\n\n# T\n\nBody\n"
@@ -123,7 +117,6 @@ CONFLICTED = (
             "title: Deploys: the short way",
         ),
         ("---\nkind: a\nno field\n---\nbody\n", 3, "no field"),
-        ("---\nkind: a\ntags:\n  - x\n - y\n---\nbody\n", 5, " - y"),
         ("---\r\nkind: a\r\ncreated: {{date:YYYY}}\r\n---\r\nbody\r\n", 3, "created: {{date:YYYY}}"),
         (CONFLICTED, 3, "<<<<<<< HEAD"),
         (CONFLICTED.replace("<<<<<<< HEAD\n", "").replace("=======\nstatus: active\n", ""), 4, ">>>>>>> origin/main"),

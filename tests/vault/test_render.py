@@ -51,7 +51,6 @@ def note(name: str, body: str, priority: str = "") -> dict[str, object]:
         ("Talk. " * 60 + "The printer is on floor 3. Then lunch.", "[…] The printer is on floor 3. Then lunch."),
         ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\nTalk.\n[…] - The Printer: floor 3."),
         ("Talk. " * 60, "Talk. " * 60),
-        ("Never do these:\n" + "- Talk.\n" * 60 + "- Eat on the floor.", "Never do these:\n[…] - Eat on the floor."),
         (
             "We never do\n\n1. on a Friday:\n" + "   - talk\n" * 60 + "   - eat on the floor",
             "We never do\n[…] - eat on the floor",
@@ -209,6 +208,8 @@ EVIDENCE = "## Evidence\n\nProposed because: it was said twice.\n\n"
 )
 def test_what_only_repeats_the_title_or_the_statement_is_left_out(body: str, left: str) -> None:
     assert said_once(body, "Use pnpm") == left
+    mine = "Use pnpm.\n\nMy remark.\n\nUse pnpm."
+    assert said_once(mine, "Tools") == mine, "words of the user below are kept whatever they repeat"
 
 
 def test_a_title_that_is_the_statement_cut_off_is_left_out() -> None:
@@ -217,11 +218,6 @@ def test_a_title_that_is_the_statement_cut_off_is_left_out() -> None:
     assert is_title_cut(body, title)
     assert not is_title_cut("# Use pnpm …\n\nUse npm.", "Use pnpm …")
     assert not is_title_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
-
-
-def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
-    body = "Use pnpm.\n\nMy remark.\n\nUse pnpm."
-    assert said_once(body, "Tools") == body
 
 
 # Evidence is for the reader of a note; recall sees what stands before it

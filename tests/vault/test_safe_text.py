@@ -192,7 +192,6 @@ def test_a_note_that_is_read_keeps_its_markdown(text: str) -> None:
     [
         ("a <private>x</private> b", "a  b"),
         ("a <private>x <private>y</private> z</private> b", "a  b"),
-        ("<private>x</private> a <private>y</private>", " a "),
         ("a <PRIVATE why='z'>\nx\n\nx\n</Private > b", "a  b"),
         ("a < private >x</ private > b", "a  b"),
         ("a &lt;private&gt;x&lt;/private&gt; b", "a  b"),
@@ -219,10 +218,7 @@ def test_what_is_marked_is_taken_out(text: str, left: str) -> None:
 )
 def test_a_tag_that_is_only_spoken_of_marks_nothing(text: str) -> None:
     assert strip_private(text) == text
-
-
-def test_a_closing_tag_alone_marks_nothing_where_nothing_was_cut_off() -> None:
-    assert find_private_spans("a </private> b") == []
+    assert find_private_spans("a </private> b") == [], "nor a closing tag alone, where nothing was cut off"
 
 
 @pytest.mark.parametrize("unit", ["<private>", "</private>", "<private ", "<private>x</private>", "`<private>`"])
@@ -234,7 +230,6 @@ def test_it_takes_linear_time(unit: str) -> None:
 
 
 def test_trusted_text_needs_a_reason() -> None:
-    assert Scrubbed.trusted("x", reason="our own words") == "x"
     with pytest.raises(ValueError, match="reason"):
         Scrubbed.trusted("x", reason=" ")
 

@@ -83,37 +83,24 @@ def test_the_documented_variables_work() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[recall]\n\nk = 0\n", "config.toml:3: recall.k is 0, but must be a whole number from 1 to 50"),
-        ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
-        ("research.seconds = nan\n", "config.toml:1: research.seconds is nan"),
-        (
-            '[memory]\n# mode\nreview_mode = "Auto"\n',
-            "config.toml:3: memory.review_mode is 'Auto', but must be one of interactive, auto, silent",
-        ),
-        ("[memory]\nenabled = 1\n", "config.toml:2: memory.enabled is 1, but must be true or false"),
-        (
-            '[vault]\npath = "notes/MemoryVault"\n',
-            "config.toml:2: vault.path is 'notes/MemoryVault', but must be an absolute path, or one that "
-            "begins with ~/",
-        ),
-        (
-            "[recall]\ntoken_budgt = 5\n",
-            "config.toml:2: there is no setting recall.token_budgt; did you mean recall.token_budget?",
-        ),
-        (
-            "[research]\nnetwork = false\nrecall.k = 5\n",
-            "config.toml:3: there is no setting research.recall.k: it stands below [research]; "
-            "write `k = …` below [recall]",
-        ),
-        ("k = 5\n", "config.toml:1: there is no setting k; did you mean recall.k?"),
-        ("[mcp]\nsave = false\n", "config.toml:2: there is no setting mcp.save; [mcp] has: tools"),
-        ("[zebra]\nstripes = 1\n", "config.toml:2: there is no setting zebra.stripes; the sections are: "),
-        ("[recall\nk = 1\n", "config.toml:1: not valid TOML"),
-        ('[recall]\nk = 1\nx = "', "config.toml:3: not valid TOML"),
+        ("[recall]\n\nk = 0\n", "3: recall.k is 0, but must be a whole number from 1 to 50"),
+        ("[recall]\nk = true\n", "2: recall.k is true, but must be a whole number from 1 to 50"),
+        ("research.seconds = nan\n", "1: research.seconds is nan"),
+        ('[memory]\nreview_mode = "Auto"\n', "2: memory.review_mode is 'Auto', but must be one of interactive"),
+        ("[memory]\nenabled = 1\n", "2: memory.enabled is 1, but must be true or false"),
+        ('[vault]\npath = "a/b"\n', "2: vault.path is 'a/b', but must be an absolute path"),
+        ("[recall]\ncore_word = 5\n", "2: there is no setting recall.core_word; did you mean recall.core_words?"),
+        ("[research]\nrecall.k = 5\n",
+         "2: there is no setting research.recall.k: it stands below [research]; write `k = …` below [recall]"),
+        ("k = 5\n", "1: there is no setting k; did you mean recall.k?"),
+        ("[mcp]\nsave = false\n", "2: there is no setting mcp.save; [mcp] has: tools"),
+        ("[zebra]\nstripes = 1\n", "2: there is no setting zebra.stripes; the sections are: "),
+        ("[recall\nk = 1\n", "1: not valid TOML"),
+        ('[recall]\nk = 1\nx = "', "3: not valid TOML"),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_named_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
-    assert refusal(tmp_path, text).startswith(message)
+    assert refusal(tmp_path, text).startswith(f"config.toml:{message}")
 
 
 @pytest.mark.parametrize(
