@@ -175,12 +175,6 @@ def test_an_agent_does_not_take_back_what_the_user_said(bed: Bed, agent: Agent) 
     assert bed.files() == before
 
 
-def test_an_idea_of_an_agent_waits_and_is_listed_by_its_title(bed: Bed, agent: Agent, memory: Command) -> None:
-    agent("idea", "Nightly digest of flaky tests", "A mail each morning with what failed twice.")
-    assert waiting(bed) == ["nightly-digest-of-flaky-tests.md"]
-    assert memory("review", "--list").out.splitlines()[1].endswith("Nightly digest of flaky tests")
-
-
 def test_what_an_agent_saves_in_its_shell_waits_for_the_user(bed: Bed, agent: Agent) -> None:
     said = agent("save", "workflow", "cut-releases", "--tags", "release", "--body", "Cut releases on Mondays.")
     assert waiting(bed) == ["cut-releases.md"]
@@ -190,6 +184,8 @@ def test_what_an_agent_saves_in_its_shell_waits_for_the_user(bed: Bed, agent: Ag
     for line in ("kind: workflow", "status: pending", "source: agent", "Cut releases on Mondays."):
         assert line in note
     assert not list(bed.store.vault.rglob("workflow/*.md"))
+    agent("idea", "Nightly digest of flaky tests", "A mail each morning with what failed twice.")
+    assert waiting(bed) == ["cut-releases.md", "nightly-digest-of-flaky-tests.md"]
 
 
 def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent) -> None:

@@ -71,24 +71,19 @@ def test_before_init_the_missing_vault_is_said_once(context: Context) -> None:
     assert [finding.what for finding in findings if finding.grade == "fault"] == ["vault"]
 
 
-def told_of_a_readonly_vault(sandbox: Sandbox, command: str) -> Any:
-    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", command, "--json"])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
-    sandbox.vault.chmod(0o755)
-    return json.loads(done.stdout)
-
-
 def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
-    told = told_of_a_readonly_vault(sandbox, "doctor")
-    faults = {each["what"]: each["detail"] for each in told if each["grade"] == "fault"}
+
+    def told(command: str) -> Any:
+        argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", command, "--json"])
+        return json.loads(subprocess.run(argv, env=sandbox.environment, capture_output=True, check=False).stdout)
+
+    faults = {each["what"]: each["detail"] for each in told("doctor") if each["grade"] == "fault"}
+    warnings = told("health")["warnings"]
+    sandbox.vault.chmod(0o755)
     assert list(faults) == ["vault"]
     assert faults["vault"].startswith(f"{sandbox.vault}: ")
-
-
-def test_health_tells_of_a_vault_that_cannot_be_written(tmp_path: Path) -> None:
-    told = told_of_a_readonly_vault(Sandbox(tmp_path), "health")
-    assert "the vault cannot be written, so nothing is kept: `memory doctor` says why" in told["warnings"]
+    assert "the vault cannot be written, so nothing is kept: `memory doctor` says why" in warnings
 
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:

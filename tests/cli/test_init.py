@@ -168,6 +168,8 @@ def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
 def test_without_leave_to_start_processes_the_sessions_wait_for_a_worker(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
     sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    init(sandbox, "--history-days", "0")
+    assert [job for job in sandbox.json("jobs", "list") if job["kind"] == "reflect.corpus"] == [], "they are left alone"
     said = init(sandbox)
     assert (said["worker"], said["history"]["done"], said["recall"]) == (False, False, None)
     sandbox.memory("service", "worker", "--until-idle")
@@ -197,14 +199,6 @@ def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sand
     assert "1 session waits until memory is switched on" in done.stdout
     assert f"hooks are switched off now: {told}" in done.stdout
     assert lock_holder(load_settings(env).state.worker_lock) is None
-
-
-@pytest.mark.slow
-def test_history_may_be_left_alone(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
-    sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
-    init(sandbox, "--history-days", "0")
-    assert [job for job in sandbox.json("jobs", "list") if job["kind"] == "reflect.corpus"] == []
 
 
 @pytest.mark.slow

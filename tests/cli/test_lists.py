@@ -64,6 +64,8 @@ def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
 ) -> None:
     write(vault, f"{PRIVATE}/notes/retries.md", "active", text, kind="note")
     assert memory("list").out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
+    write(vault, "personal-projects/shop/session-cost/s1.md", "active", text, kind="session-cost")
+    assert memory("list", "--kind", "session-cost").out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
 
 
 def test_what_was_said_last_is_listed_first(vault: Path, memory: Command) -> None:
@@ -71,11 +73,6 @@ def test_what_was_said_last_is_listed_first(vault: Path, memory: Command) -> Non
         write(vault, f"{PRIVATE}/fact/{slug}.md", "active", "Tea.", kind="fact", surfaced_at=f"{day}T12:00:00Z")
     listed = memory("list").out.splitlines()[::2]
     assert [line[:10] for line in listed] == ["2026-05-01", "2026-02-03", "2025-12-24"]
-
-
-def test_what_a_session_cost_is_listed_by_its_session(vault: Path, memory: Command) -> None:
-    write(vault, "personal-projects/shop/session-cost/s1.md", "active", "What the session cost.", kind="session-cost")
-    assert memory("list", "--kind", "session-cost").out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
 
 
 KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"

@@ -225,11 +225,8 @@ WITHOUT_INPUT = {
     "config model use nobody/nothing": (2, NO_TERMINAL),
     "vault scrub --stdin": (0, ""),
     "service mcp": (0, ""),
-    "list": (0, ""),
     "recall tabs": (0, ""),
-    "vault reindex": (0, ""),
     "doctor": (0, ""),
-    "skills watchlist": (0, ""),
     "service worker --until-idle": (0, ""),
 }
 """By the command: its exit code with a closed standard input, and a word of what it says on stderr."""
@@ -305,17 +302,12 @@ def test_a_full_output_is_an_error_of_one_line(streams: Sandbox, line: str) -> N
     done = run(streams, ">/dev/full", *line.split(), stdin="Indent with tabs.\n" * 10_000)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1:] == ["memory: cannot write the output: No space left on device"]
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
+    assert ("Traceback" in done.stderr, "Exception" in done.stderr) == (False, False)
 
 
 @pytest.mark.slow
 def test_the_exit_code_shows_an_error_that_cannot_be_printed(streams: Sandbox) -> None:
-    for redirection, line in (
-        (">/dev/full 2>/dev/full", "list"),
-        ("2>/dev/full", "save"),
-        ("2>/dev/full", "recall x -k 0"),
-    ):
+    for redirection, line in ((">/dev/full 2>/dev/full", "list"), ("2>/dev/full", "recall x -k 0")):
         assert run(streams, redirection, *line.split()).returncode == 1
 
 

@@ -322,23 +322,19 @@ def test_switched_off_the_notes_count_in_no_word_of_a_prompt_and_are_back_when_i
     assert f"{FOLDER}/ledger-8.md" in known, "they are not forgotten as deleted ones"
 
 
-def test_the_index_goes_with_the_last_topic_but_for_lines_of_the_users_own(bed: Bed) -> None:
+def test_the_index_goes_and_comes_back_with_the_last_topic_but_for_lines_of_the_users_own(bed: Bed) -> None:
     write(bed, "build")
-    topics(bed).remove("build")
+    before = bed.files()
+    Topics(bed.store, bed.journal, "shop", actor="agent").remove("build")
     assert not (bed.vault / FOLDER).exists(), "neither an empty index nor its folder"
+    bed.undo.carry_out(Selector(last=True))
+    assert bed.files() == before
+    topics(bed).remove("build")
     write(bed, "build", "Again.")
     assert files(bed) == ["build.md"]
     (bed.vault / FOLDER / "MEMORY.md").write_text("# Mine\n\n" + index(bed), "utf-8")
     topics(bed).remove("build")
     assert index(bed) == "# Mine\n\n"
-
-
-def test_taking_back_that_a_model_removed_the_last_topic_brings_the_index_back(bed: Bed) -> None:
-    write(bed, "build")
-    before = bed.files()
-    Topics(bed.store, bed.journal, "shop", actor="agent").remove("build")
-    bed.undo.carry_out(Selector(last=True))
-    assert bed.files() == before
 
 
 # The protocol that the plugin ships matches the code

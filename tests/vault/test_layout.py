@@ -31,13 +31,10 @@ def test_the_xdg_folders_hold_settings_and_state() -> None:
     assert state_root({"HOME": "/h", "XDG_STATE_HOME": "/s"}) == "/s/memoryvault"
 
 
-def test_macos_keeps_both_in_application_support(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_macos_keeps_both_in_application_support_but_for_variables_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert config_path({"HOME": "/h"}) == "/h/Library/Application Support/memoryvault/config.toml"
     assert state_root({"HOME": "/h"}) == "/h/Library/Application Support/memoryvault/state"
-
-
-def test_variables_of_our_own_come_first() -> None:
     env = {"HOME": "/h", "MEMORY_CONFIG": "~/x.toml", "MEMORY_STATE_DIR": "/s/"}
     assert config_path(env) == "/h/x.toml"
     assert state_root(env) == "/s"

@@ -75,7 +75,7 @@ def test_what_only_looks_like_a_conflict_or_a_template_is_in_use(body: str) -> N
 def test_lines_of_fenced_code_are_numbered_in_linear_time() -> None:
     code = "```\na\n```\n"
     assert conflict_line(code * 1000 + "<<<<<<< a\n") == 3001
-    assert_linear(lambda count: partial(conflict_line, code * count + "a <<<<<<< b\n"), 16_000)
+    assert_linear(lambda count: partial(conflict_line, code * count + "<<<<<<< a\n"), 40_000)
 
 
 @pytest.mark.parametrize("example", [f"```\n{MERGE.format('a', 'b')}{{}}```\n", "`{{{{date}}}}\n{}`\n"])

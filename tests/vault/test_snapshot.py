@@ -1,5 +1,6 @@
 """The snapshot that hooks read instead of config.toml."""
 
+import stat
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ def test_what_was_compiled_is_read(env: dict[str, str]) -> None:
     assert compiled["enabled"] == "1"
     assert compiled["queue_db"] == compiled["state"] + "/queue.db"
     assert compiled["sessions_claude"] == env["HOME"] + "/.claude/projects"
+
+
+def test_it_is_private_and_leaves_no_temporary_file(env: dict[str, str]) -> None:
+    compile_snapshot(env)
+    path = Path(snapshot_path(env))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, "installation"]
 
 
 def test_a_changed_config_file_makes_it_invalid(env: dict[str, str]) -> None:

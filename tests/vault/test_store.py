@@ -48,9 +48,6 @@ def test_a_saved_entry_is_these_bytes(store: VaultStore, vault: Path) -> None:
     assert entry == store.read(PATH)
     assert entry.content_hash == content_hash((vault / PATH).read_bytes())
     assert files(vault) == [PATH]
-
-
-def test_a_default_can_be_left_out(store: VaultStore) -> None:
     store.create("m/index.md", {"always_load": None, "slug": None, "status": None}, None, Scrubbed("x"))
     assert store.read_bytes("m/index.md") == b"---\ncreated: 2026-07-01\nupdated: 2026-07-01\n---\n\nx\n"
 
