@@ -161,6 +161,7 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
     context = Context(sandbox.environment)
     try:
         assert "came back" in _round_trip(context).detail
+        assert list(sandbox.vault.rglob("*.md")) == [], "nothing is left of it"
         assert lock_holder(context.state.recall_lock) is None
         install(context.settings)
         assert "came back" in _round_trip(context).detail

@@ -69,7 +69,7 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(notes: Path, memory:
         assert f"memory: the vault {notes} is not there: mount it; " in memory(*words, code=1).err
 
 
-def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> None:
+def test_what_a_filter_brings_no_session_gets_and_that_is_said(notes: Path, memory: Command) -> None:
     write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
     write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
     assert memory("recall", QUESTION, "--filter", "status=superseded").out.splitlines()[0].endswith(MARK)
@@ -77,6 +77,10 @@ def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> N
     assert "(fix, shop, " in first
     assert not first.endswith(MARK), "sessions of its own project may get it"
     assert not memory("recall", "backup of the shop", "--project", "shop", "-k", "1").out.splitlines()[0].endswith(MARK)
+    assert MARK not in memory("recall", "--filter", "kind=fix").out, "there is no prompt to compare with"
+    assert all("given" not in hit for hit in memory.json("recall", "--filter", "kind=fix")["hits"])
+    write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
+    assert MARK not in memory("recall", "short answers").out, "every session gets it at its start"
 
 
 def test_a_hit_bears_the_day_on_which_it_was_said_or_changed_since(notes: Path, memory: Command) -> None:
@@ -174,16 +178,6 @@ def test_the_group_of_all_projects_is_that_of_the_folders_project(
     monkeypatch.chdir("/")
     said = memory("save", "fix", "other", "--group", "personal-projects", "--body", "The network was away.", code=2)
     assert "which project?" in said.err
-
-
-def test_what_every_session_gets_at_its_start_is_not_marked(notes: Path, memory: Command) -> None:
-    write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
-    assert MARK not in memory("recall", "short answers").out
-
-
-def test_without_a_question_there_is_no_prompt_to_compare_with(notes: Path, memory: Command) -> None:
-    assert MARK not in memory("recall", "--filter", "kind=fix").out
-    assert all("given" not in hit for hit in memory.json("recall", "--filter", "kind=fix")["hits"])
 
 
 SAID = "We take a backup of the database before each migration, since the one of last spring could not be undone"

@@ -88,12 +88,6 @@ def test_a_name_that_no_entry_has_is_told_with_one_like_it(vault: Path, memory: 
         assert said in memory(command, name, code=1).err
 
 
-def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, memory: Command) -> None:
-    line = ("save", "preferences", "tabs", "--body", "Always use tabs.")
-    memory(*line)
-    assert "`memory evolve tabs 'TEXT' 'REASON'` replaces it" in memory(*line, code=1).err
-
-
 # Progress of long commands is shown at a terminal only
 
 

@@ -13,9 +13,9 @@ from memoryvault.runtime.settings import load_settings
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tests.acceptance.test_the_loop import COMMON
-from memoryvault.tests.support.files import put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -118,31 +118,16 @@ def test_a_recall_of_doctor_is_not_the_last_recall(sandbox: Sandbox) -> None:
 @pytest.mark.alone
 @pytest.mark.hurried
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
-    for _ in range(3):
-        _prompt(sandbox, QUESTION)
-    for number in range(51):
-        put_note(sandbox.vault, f"personal-private/_inbox/{number}.md", status="inbox")
+    _prompt(sandbox, QUESTION)
     report = sandbox.json("health")
-    assert report["entries"]["groups"] == {"personal-private": 1}
-    assert report["waiting"]["inbox"] == 51
-    assert any("51" in warning for warning in report["warnings"])
+    assert (report["entries"]["groups"], report["index"]["entries"]) == ({"personal-private": 1}, 1)
     (prompts,) = [times for times in report["hooks"] if times["event"] == "UserPromptSubmit"]
-    assert prompts["count"] >= 3
-    assert prompts["degraded"] >= 3
-    assert prompts["budget_ms"] == 300.0
-    assert 0 < prompts["p50_ms"] <= prompts["p95_ms"] <= prompts["p99_ms"]
-    assert report["index"]["entries"] == 1
-    assert report["queue"]["dead"] == 0
+    assert prompts["count"] == prompts["degraded"] > 0
     assert report["processes"] == {"worker": None, "recall": None}
-    text = sandbox.memory("health")
-    assert "! the inbox holds 51 entries" in text
-    assert "UserPromptSubmit" in text
+    assert "UserPromptSubmit" in sandbox.memory("health")
     with sandbox.process("service", "worker"):
-        for _ in range(200):
-            worker = sandbox.json("health")["processes"]["worker"]
-            if worker is not None:
-                break
-        assert worker["megabytes"] > 5
+        wait_until(lambda: sandbox.json("health")["processes"]["worker"] is not None, "the worker runs")
+        assert sandbox.json("health")["processes"]["worker"]["megabytes"] > 5
 
 
 @pytest.mark.parametrize("network", [False, True])

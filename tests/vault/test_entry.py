@@ -35,8 +35,8 @@ def test_all_fields_of_the_design_are_read() -> None:
     assert entry.sources == (Source("claude-code", "s1", ("u1", "u2")), Source("agent"))
     assert entry.written_by_agent
     assert (entry.surfaced_in_session, entry.surfaced_at) == ("s9", "2026-07-01T10:00:00Z")
-    assert (entry.supersedes, entry.superseded_by) == ("a/b.md", "c/d.md")
-    assert (entry.superseded_at, entry.superseded_reason) == ("2026-07-03T00:00:00Z", "changed")
+    assert (entry.supersedes, entry.superseded_by, entry.superseded_reason) == ("a/b.md", "c/d.md", "changed")
+    assert entry.superseded_at == "2026-07-03T00:00:00Z"
     assert (entry.priority, entry.aliases, dict(entry.extra)) == ("high", ("x",), {"mood": "good"})
     assert (entry.title, entry.body) == ("The title", "# The title\n\nText.")
     with pytest.raises(FrozenInstanceError):
@@ -77,7 +77,7 @@ AS_OBSIDIAN_WRITES = [
     ('project: "[[Shop]]"', "active", "shop"),
     ("project: [[Shop]]", "active", "shop"),
     ('project:\n  - "[[work/My Shop|the shop]]"\nkind: fix', "active", "my-shop"),
-    ("project: my_shop # ours", "active", "my-shop"),
+    ("project: My shop # ours", "active", "my-shop"),
     ("project: [a, b]", "active", None),
     ("project: null", "active", None),
     ("project: ~ # none\nstatus: ~", "active", None),

@@ -128,33 +128,28 @@ def test_a_file_that_is_not_text_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_child_gets_an_allow_listed_environment(tmp_path: Path) -> None:
+    passed = {"PATH": "/usr/bin", "LC_ALL": "C.UTF-8", "XDG_RUNTIME_DIR": "/run/user/1", "MEMORY_REVIEW_MODE": "silent"}
     settings = load(
         tmp_path,
         "",
-        PATH="/usr/bin",
-        LC_ALL="C.UTF-8",
-        XDG_RUNTIME_DIR="/run/user/1",
+        **passed,
         PYTHONPATH="/evil",
         TMPDIR="/project/tmp",
         HTTPS_PROXY="http://evil",
         LD_PRELOAD="/evil.so",
         MEMORY_VAULT_PATH="~/v",
         MEMORY_STATE_DIR="~/s",
-        MEMORY_REVIEW_MODE="silent",
         MEMORY_SOMETHING_ELSE="x",
         MEMORY_REFLECTION_ENDPOINT="http://evil",
         MEMORY_WORKER_CHILD="1",
         ANTHROPIC_API_KEY="secret",
     )
     assert child_environment(settings) == {
-        "PATH": "/usr/bin",
+        **passed,
         "HOME": "/home/u",
-        "LC_ALL": "C.UTF-8",
-        "XDG_RUNTIME_DIR": "/run/user/1",
         "MEMORY_VAULT_PATH": "/home/u/v",
         "MEMORY_STATE_DIR": "/home/u/s",
         "MEMORY_CONFIG": str(tmp_path / "config.toml"),
-        "MEMORY_REVIEW_MODE": "silent",
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
