@@ -258,8 +258,8 @@ def test_list_health_doctor_and_the_console_agree(bed: Bed, memory: Command, is_
 
 def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, memory: Command) -> None:
     reconcile_now(bed.settings)
-    (bed.vault / PRIVATE / "failure-incident/x.md").write_text("---\nkind: failure-incident\n---\n\nIt broke anew.\n")
-    (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
+    put_note(bed.vault, f"{PRIVATE}/failure-incident/x.md", "It broke anew.", kind="failure-incident")
+    put_note(bed.vault, f"{PRIVATE}/empty.md", "Not empty any more.", kind="fix")
     assert in_use(memory)["in_use"] == len(listed(memory)) == 5
     assert CatalogReader(Path(bed.settings.state.index_db)).set_aside(), "which knows the old ones"
 

@@ -9,24 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.pipelines.likeness import wording_of
-from memoryvault.runtime.index_terms import cut_terms, function_letters, index_text, split_terms, without_chance_pairs
+from memoryvault.runtime.index_terms import cut_terms, index_text, split_terms
 from memoryvault.runtime.normal_form import composed, normal_form
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.project import project_slug
-
-
-@pytest.mark.parametrize(
-    ("written", "compared"),
-    [
-        ("ｶﾞｰﾄﾞ", "ガード"),
-        ("ＡＰＩ＿ｋｅｙ", "API_key"),
-        (normalize("NFD", "が é ổ 배포"), "が é ổ 배포"),
-        ("ﬁle of 5\u00a0㎏", "file of 5 kg"),
-        ("don’t – “quoted”", "don’t – “quoted”"),
-    ],
-)
-def test_forms_of_width_and_composition_become_one(written: str, compared: str) -> None:
-    assert normal_form(written) == compared
 
 
 @given(st.text(max_size=40))
@@ -107,21 +93,3 @@ def test_a_text_that_was_split_is_split_no_further(text: str) -> None:
 @given(st.text(max_size=40, alphabet=st.characters(max_codepoint=0xDFF) | st.sampled_from("ሀᎣგក“”—→✓…Ａ🔑\ud83d")))
 def test_other_scripts_are_left_alone(text: str) -> None:
     assert split_terms(text) == text
-
-
-def content_of(question: str) -> list[str]:
-    """The terms of a question without grammar."""
-    grammar = function_letters(question)
-    return [question[start:end] for start, end in cut_terms(question) if grammar.isdisjoint(range(start, end))]
-
-
-def test_grammar_is_no_term_of_a_question() -> None:
-    assert content_of("什么时候可以部署新版本") == ["部署", "署新", "新版", "版本"]
-    assert content_of("ログに書く環境変数はどこ") == ["ログ", "環境", "境変", "変数"], "書く is a verb"
-
-
-def test_a_pair_across_two_words_is_no_word_that_the_notes_lack() -> None:
-    question = ["密码", "码放", "放在"]
-    assert without_chance_pairs(question, {"密码"}.__contains__) == ["密码", "放在"]
-    assert without_chance_pairs(question, set[str]().__contains__) == question, "nothing shows which are words"
-    assert without_chance_pairs(["login", "in"], {"login"}.__contains__) == ["login", "in"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from memoryvault.tests.support.files import put_note
 from memoryvault.vault import store as store_module
 from memoryvault.vault.entry import Entry, fingerprint, parse_entry
 from memoryvault.vault.registry import find_by_fingerprint, find_by_fingerprints
@@ -43,10 +44,8 @@ def test_what_is_no_fingerprint_is_a_bug(store: VaultStore, bad: str) -> None:
 
 
 def test_thousands_of_files_are_skimmed_and_not_parsed(store: VaultStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = store.vault / "personal-private" / "fix"
-    folder.mkdir(parents=True)
     for number in range(300):
-        (folder / f"n{number}.md").write_text(f"---\nkind: fix\nfingerprint: {fingerprint(str(number))}\n---\n")
+        put_note(store.vault, f"personal-private/fix/n{number}.md", fingerprint=fingerprint(str(number)))
     parsed: list[str] = []
 
     def parse_and_note(path: str, data: bytes) -> Entry:
