@@ -328,7 +328,7 @@ def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
 def test_the_last_hook_is_judged(
     context: Context, ago: timedelta, fields: dict[str, str], grade: str, detail: str
 ) -> None:
-    line_of_a_hook(context, timedelta(days=9))
+    line_of_a_hook(context, ago + timedelta(hours=5))
     line_of_a_hook(context, ago, **fields)
     found = doctor_checks.last_hook(context)
     assert (found.grade, found.detail[: len(detail)]) == (grade, detail)

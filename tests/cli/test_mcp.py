@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -580,31 +579,6 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(agent: Agent) -> Non
     assert agent.call("recall", query="zebra")["hits"] == []
     agent.sandbox.vault.rename(agent.sandbox.root / "moved")
     assert "mount it" in agent.refused("recall", query="zebra")
-
-
-@pytest.mark.alone
-def test_it_starts_in_at_most_twice_the_time_of_the_package_itself(reader: Agent) -> None:
-    """The whole process: settings, tools, and the end of its input at once."""
-
-    def seconds(*argv: str) -> float:
-        started = time.perf_counter()
-        subprocess.run(
-            [sys.executable, *argv],
-            check=True,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=reader.sandbox.environment,
-            cwd=reader.cwd,
-        )
-        return time.perf_counter() - started
-
-    served, imported = [], []
-    for number in range(12):  # In turn, and the best of each: a busy machine makes single ones slow.
-        served.append(seconds("-m", "memoryvault", "service", "mcp"))
-        imported.append(seconds("-c", "import mcp"))
-        if number >= 2 and min(served) <= 2 * min(imported):
-            return
-    assert min(served) <= 2 * min(imported)
 
 
 # `memory service mcp` and messages that the protocol's own client never sends, over real pipes

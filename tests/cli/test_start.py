@@ -19,7 +19,7 @@ HEAVY = (
 """What takes 20 to 200 milliseconds, our own miner's patterns included."""
 SERVE = {
     "console": "starlette, uvicorn, huey",
-    "service mcp": "pydantic, starlette",
+    "service mcp": "pydantic, starlette, uvicorn",
     "service worker": "huey",
     "service up": "huey",
 }
@@ -36,6 +36,12 @@ def imported_by(code: str) -> list[str]:
 def test_no_command_that_ends_by_itself_imports_what_it_may_not_need() -> None:
     modules = sorted({module for name, (module, *_) in COMMANDS.items() if name not in SERVE})
     assert imported_by("\n".join(f"import memoryvault.cli.{module}" for module in modules)) == []
+
+
+@pytest.mark.parametrize("name", SERVE)
+def test_a_command_that_stays_imports_what_it_serves_with_and_nothing_else(name: str) -> None:
+    module, *_ = COMMANDS[name]
+    assert set(imported_by(f"import memoryvault.cli.{module}")) <= set(SERVE[name].split(", "))
 
 
 def test_a_worker_does_not_import_what_only_its_children_and_few_of_its_jobs_need() -> None:
