@@ -153,6 +153,9 @@ def test_without_hooks_doctor_does_not_promise_that_a_session_starts_a_worker(co
     assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")
     assert hooks.detail.startswith("no agent is wired")
     assert doctor_checks.last_hook(context).todo == ""
+    install_for("codex", context.settings)
+    assert _worker(context).todo.startswith("the next session starts it"), "of any agent"
+    assert doctor_checks.hooks_wired(context).detail == "not in Claude Code's settings"
 
 
 @pytest.mark.slow
@@ -258,13 +261,6 @@ def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context)
     finding = doctor_checks.hooks_wired(context)
     assert (finding.grade, finding.detail) == ("fault", "Claude Code's setting disableAllHooks is on")
     assert finding.todo
-
-
-def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context) -> None:
-    context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
-    install_for("codex", context.settings)
-    assert _worker(context).todo.startswith("the next session starts it")
-    assert doctor_checks.hooks_wired(context).detail == "not in Claude Code's settings"
 
 
 @pytest.mark.parametrize(

@@ -167,22 +167,16 @@ def test_the_files_mode_is_kept(store: VaultStore, vault: Path) -> None:
     assert stat.S_IMODE((vault / PATH).stat().st_mode) == 0o640
 
 
-def test_moving_changes_place_and_fields_together(store: VaultStore, vault: Path) -> None:
-    entry = store.create("personal-private/_review/x.md", {"kind": "fix", "status": "pending"}, None, Scrubbed("x"))
-    moved = store.move(entry.path, "personal-private/fix/x.md", entry.content_hash, {"status": "active"})
-    assert (moved.path, moved.status) == ("personal-private/fix/x.md", "active")
-    assert files(vault) == ["personal-private/fix/x.md"]
-    with pytest.raises(EntryNotFound):
-        store.move(entry.path, "personal-private/fix/y.md", None)
-
-
-def test_a_move_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
+def test_a_move_changes_place_and_fields_together_and_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
     entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
     before = (vault / "a/x.md").read_bytes()
     store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
     (vault / "a/x.md").write_bytes(before)  # as after a crash before the old file was removed
-    store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
+    moved = store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
+    assert (moved.path, moved.status) == ("b/x.md", "archived")
     assert files(vault) == ["b/x.md"]
+    with pytest.raises(EntryNotFound):
+        store.move("a/x.md", "c/x.md", None)
 
 
 def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
