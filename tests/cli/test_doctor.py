@@ -431,19 +431,13 @@ def test_a_model_that_no_library_can_load_is_noted(context: Context, monkeypatch
 
 
 @contextmanager
-def no_folder(sandbox: Sandbox) -> Iterator[None]:
-    away = sandbox.vault.rename(sandbox.root / "elsewhere")
-    yield
-    away.rename(sandbox.vault)
-
-
-@contextmanager
 def no_room(sandbox: Sandbox) -> Iterator[None]:
     """Nothing can be put into it: a folder that is none."""
-    with no_folder(sandbox):
-        sandbox.vault.write_text("")
-        yield
-        sandbox.vault.unlink()
+    away = sandbox.vault.rename(sandbox.root / "elsewhere")
+    sandbox.vault.write_text("")
+    yield
+    sandbox.vault.unlink()
+    away.rename(sandbox.vault)
 
 
 @contextmanager

@@ -35,13 +35,10 @@ def _prompt(sandbox: Sandbox, text: str, caller: str = "hook alone") -> str:
         payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
         sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": session, "prompt": text})
         receipts = read_receipts(sandbox.state / "log" / "receipts.jsonl")
-        if [one["caller"] for one in receipts if one["session"] == session] == [caller] and _logged(sandbox, session):
+        log = (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
+        if [one["caller"] for one in receipts if one["session"] == session] == [caller] and f'"{session}"' in log:
             return session
     raise AssertionError("no hook was in time")
-
-
-def _logged(sandbox: Sandbox, session: str) -> bool:
-    return f'"{session}"' in (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
 
 
 QUESTION = "does each worker get a sqlite file of its own?"

@@ -28,9 +28,7 @@ from memoryvault.tests.support.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[2]
 DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 TITLE = "\x1b]0;pwned\x07"
-CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4K\x07"
-UP = "\x1b[2A\x1b[2K"
-HOSTILE = f"{TITLE}{CLIPBOARD}{UP}\x9b2J \u202esdrawkcab\rOVER\x08\x7f"
+HOSTILE = f"{TITLE}\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2A\x1b[2K\x9b2J \u202esdrawkcab\rOVER\x08\x7f"
 
 
 @given(st.text(st.characters()))

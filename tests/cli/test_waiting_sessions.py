@@ -17,8 +17,6 @@ from .conftest import worker_seems_to_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
 
-NO_WORKER = "no worker runs: `memory service up`"
-
 
 def end_a_turn(sandbox: ForkedSandbox) -> None:
     transcript = sandbox.projects / f"-p/{SESSION}.jsonl"
@@ -28,7 +26,7 @@ def end_a_turn(sandbox: ForkedSandbox) -> None:
 
 def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> None:
     end_a_turn(sandbox)
-    told = f"1 session waits to be mined ({NO_WORKER})"
+    told = "1 session waits to be mined (no worker runs: `memory service up`)"
     done = sandbox.run("list")
     assert (done.stdout, done.stderr) == ("no entries match\n", f"memory: {told}\n")
     assert f"sessions         {told}" in sandbox.memory("health").splitlines()

@@ -65,12 +65,14 @@ def results(bed: Bed) -> dict[str, str]:
     return {Path(one.source).name: one.result for one in bring_in(bed)}
 
 
-def test_all_three_generations_are_copied_scrubbed_with_their_origin(bed: Bed, notes: Path, tmp_path: Path) -> None:
+def test_three_generations_are_only_read_and_copied_with_their_origin(bed: Bed, notes: Path, tmp_path: Path) -> None:
     (notes / "feedback_shape.md").write_text(OLD)
     (notes / "uitest-timeouts.md").write_text(NEW)
     (notes / "MEMORY.md").write_text("- [R](feedback_shape.md) — x\n")
     (notes_of(tmp_path, "/src/blog") / "MEMORY.md").write_text("# Project notes\n\n- Tests need a local Redis\n")
+    before = {path: path.read_bytes() for path in (tmp_path / "claude").rglob("*") if path.is_file()}
     bring_in(bed)
+    assert {path: path.read_bytes() for path in (tmp_path / "claude").rglob("*") if path.is_file()} == before
     found = {entry.path: entry for entry in bed.entries()}
     shop = "personal-projects/my-shop/claude-memory"
     assert set(found) == {
@@ -85,16 +87,6 @@ def test_all_three_generations_are_copied_scrubbed_with_their_origin(bed: Bed, n
     assert found[f"{shop}/uitest-timeouts.md"].sources[0].session == "s-2"
     assert not any(TOKEN in text for text in bed.files().values())
     assert "local Redis" in found["personal-projects/blog/claude-memory/memory.md"].body
-
-
-def test_the_hosts_files_are_only_read(bed: Bed, notes: Path) -> None:
-    (notes / "a.md").write_text(OLD)
-    for path in (notes / "a.md", notes):
-        path.chmod(0o500 if path.is_dir() else 0o400)
-    before = {path: path.read_bytes() for path in notes.parent.rglob("*") if path.is_file()}
-    assert results(bed) == {"a.md": "imported"}
-    assert {path: path.read_bytes() for path in notes.parent.rglob("*") if path.is_file()} == before
-    notes.chmod(0o700)
 
 
 def test_later_edits_are_followed_and_nothing_else_is_written(bed: Bed, notes: Path) -> None:
@@ -176,7 +168,6 @@ def test_copies_edited_while_the_state_was_lost_are_searched_once(
     (path,) = (str(one.path) for one in bring_in(bed))
     bed.edit(path, "one skill", "my own words")
     Path(bed.settings.state.state_db).unlink()
-    before = bed.files()
     assert results(bed) == {"a.md": "yours"}
     monkeypatch.setattr(VaultStore, "walk", None)  # No run looks through the vault for it again.
     monkeypatch.setattr(VaultStore, "heads", None)
@@ -185,7 +176,6 @@ def test_copies_edited_while_the_state_was_lost_are_searched_once(
     assert results(bed) == {"a.md": "yours"}
     monkeypatch.undo()
     assert bed.files() == {}
-    assert before
 
 
 def test_files_that_are_not_notes_or_have_no_known_project(bed: Bed, notes: Path, tmp_path: Path) -> None:
