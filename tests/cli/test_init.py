@@ -243,7 +243,9 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
 
 
 @pytest.mark.slow
-def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None:
+def test_the_trial_of_the_hooks_leaves_no_session_behind_and_reports_one_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sandbox = Sandbox(tmp_path)
     settings = load_settings(sandbox.environment)
     settings.state.ensure()
@@ -257,19 +259,11 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
     assert list(read_hook_runs(Path(settings.state.log_file), 0.0)) == [], (
         "no user's hooks: neither doctor nor health counts"
     )
-    (Path(settings.state.markers) / "STOP").touch()
-    assert try_hooks(settings, sandbox.environment) == []
-
-
-@pytest.mark.slow
-def test_the_trial_reports_a_hook_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sandbox = Sandbox(tmp_path)
-    settings = load_settings(sandbox.environment)
-    settings.state.ensure()
-    compile_snapshot(sandbox.environment)
     broken = put(tmp_path / "broken.py", "import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
     monkeypatch.setattr(hook_trial, "hook_argv", lambda event, launcher: [sys.executable, str(broken)])
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
+    (Path(settings.state.markers) / "STOP").touch()
+    assert try_hooks(settings, sandbox.environment) == []
 
 
 @pytest.mark.parametrize("is_there", [True, False])

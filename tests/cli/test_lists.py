@@ -20,8 +20,6 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from ..console.support import Front, visible
 from ..review.support import Bed, make_bed
 
-LONG = "A page that shows how many charges were retried on each day of the month by the people who look after payments"
-SHOWN = "A page that shows how many charges were retried on each day of the month by the people who look …"
 PRIVATE = "personal-private"
 
 
@@ -32,13 +30,14 @@ def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None
 
 @pytest.mark.parametrize("line", ["idea list", "idea gc", "inbox list", "topics list --project shop"])
 def test_a_list_marks_a_cut_text(vault: Path, memory: Command, line: str) -> None:
-    text = f"{LONG} and for whom nobody has made one so far."
+    shown = "A page that shows how many charges were retried on each day of the month by the people who look"
+    text = f"{shown} after payments and for whom nobody has made one so far."
     write(vault, f"{PRIVATE}/_idea-incubator/retries/_index.md", "incubating", text, kind="idea")
     write(vault, f"{PRIVATE}/_inbox/retries.md", "inbox", text, kind="preferences")
     topic = "personal-projects/shop/memory/retries.md"
     put_note(vault, topic, text, name="retries", description=text, type="project")
     (row,) = [each for each in memory(*line.split()).out.splitlines() if each.startswith(("retries", "1 "))]
-    assert row.endswith(SHOWN)
+    assert row.endswith(f"{shown} …")
 
 
 @pytest.mark.parametrize(("said", "days"), [({}, 30), ({"surfaced_at": "2026-01-10T09:00:00Z"}, 22)])
@@ -75,14 +74,12 @@ def test_what_was_said_last_is_listed_first(vault: Path, memory: Command) -> Non
     assert [line[:10] for line in listed] == ["2026-05-01", "2026-02-03", "2025-12-24"]
 
 
-KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
-
-
 @pytest.mark.parametrize("line", ["list --status foo", "recall --filter status=foo", "recall x --filter status!=Foo"])
 def test_an_unknown_status_is_bad_usage(vault: Path, memory: Command, line: str) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    known = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
     told = memory(*line.split(), code=2)
-    assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {KNOWN}\n")
+    assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {known}\n")
 
 
 @pytest.mark.parametrize("line", ["list --status draft", "recall --filter status=Draft", "list --status ARCHIVED"])

@@ -201,7 +201,6 @@ def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbo
 # Commands with standard streams that are closed or full, as cron, service managers and agents' shells leave them
 
 
-SAVED = ("save", "preferences", "tabs", "--body", "Indent with tabs.")
 NO_TERMINAL = "terminal"
 NO_TEXT = "text"
 NO_REPORT = "the report is empty"
@@ -233,7 +232,7 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     for name, rule in (("proposed", "Always run the linter before a commit."), ("repository", "Never push to main.")):
         (streams.root / name).mkdir()
         (streams.root / name / "CLAUDE.md").write_text(f"# Rules\n\n- {rule}\n", "utf-8")
-    streams.memory(*SAVED)
+    streams.memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
     streams.memory("import", "seed", str(streams.root / "proposed"), "--yes")
     return streams
 

@@ -8,12 +8,10 @@ import resource
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.runtime import killpoint
 from memoryvault.runtime.errors import EditConflict, EntryExists, VaultUnavailable
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.paths import resolve_inside
@@ -141,32 +140,20 @@ def test_a_reader_never_sees_a_torn_file(root: Path) -> None:
     assert seen > 0
 
 
-KILLED_WRITER = """
-import sys
-from datetime import date
-from pathlib import Path
-from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.store import VaultStore
-root = Path(sys.argv[1])
-store = VaultStore(root / "MemoryVault", root / "state" / "vault.lock", lambda: date(2026, 7, 1))
-if sys.argv[2] == "create":
-    store.create("personal-private/fix/x.md", {"kind": "fix"}, None, Scrubbed("new"))
-else:
-    entry = store.read("personal-private/fix/x.md")
-    store.update(entry.path, entry.content_hash, body=Scrubbed("new"))
-"""
+def kill_before_the_rename(root: Path, write: Callable[[VaultStore], object]) -> None:
+    """A process that writes this is killed before its rename."""
 
+    def run() -> None:
+        killpoint.arm({"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "vault-before-rename"})
+        write(store_in(root))
 
-def killed_writer(root: Path, what: str) -> int:
-    env = {**os.environ, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "vault-before-rename"}
-    command = [sys.executable, "-c", KILLED_WRITER, str(root), what]
-    return subprocess.run(command, env=env, timeout=60, cwd="/").returncode
+    assert run_all([FORK.Process(target=run)]) == [-signal.SIGKILL]
 
 
 def test_a_writer_killed_before_the_rename_leaves_the_old_file_whole(root: Path) -> None:
     store = store_in(root)
     entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("old"))
-    assert killed_writer(root, "update") == -signal.SIGKILL
+    kill_before_the_rename(root, lambda store: store.update(PATH, entry.content_hash, body=Scrubbed("new")))
     assert store.read(PATH) == entry
     assert list(store.walk()) == [PATH]
     # The lock died with its holder, and what was left behind goes once it is old.
@@ -177,7 +164,7 @@ def test_a_writer_killed_before_the_rename_leaves_the_old_file_whole(root: Path)
 
 
 def test_a_creator_killed_before_the_rename_leaves_no_entry(root: Path) -> None:
-    assert killed_writer(root, "create") == -signal.SIGKILL
+    kill_before_the_rename(root, lambda store: store.create(PATH, {"kind": "fix"}, None, Scrubbed("new")))
     store = store_in(root)
     assert list(store.walk()) == []
     assert store.create(PATH, {"kind": "fix"}, None, Scrubbed("again")).body == "again"
