@@ -217,7 +217,6 @@ SHORT = "Answers are short and say what was done."
 
 @pytest.fixture
 def save(vault: Path, memory: Command) -> Callable[..., Said]:
-    """Save a preference under this name."""
 
     def run(*words: str, body: str = SHORT, code: int = 0) -> Said:
         return memory("save", "preferences", *words, "--body", body, code=code)

@@ -150,7 +150,6 @@ def _is_todays(group: str, word: str) -> bool:
 
 
 def old_spellings(text: str) -> list[str]:
-    """Commands by an old name in a text."""
     return [
         f"memory {found.group(1)}"
         for found in OLD_SPELLING.finditer(text)

@@ -47,7 +47,6 @@ OTHERS = (
 
 
 def init(sandbox: Sandbox, *more: str) -> dict[str, Any]:
-    """What `memory init --json` says."""
     return dict(sandbox.json("init", "--yes", "--vault", str(sandbox.vault), *more))
 
 

@@ -302,7 +302,6 @@ def test_a_wrong_argument_is_named_with_what_is_expected(
 
 
 def test_without_a_project_an_agent_gets_no_advice_about_options(agent: Agent) -> None:
-    """It has no options of a command."""
     agent.cwd = Path("/")
     for tool, arguments in (("read_topic", {"slug": "x"}), ("write_topic", {"slug": "x", "text": "Some text."})):
         said = agent.refused(tool, **arguments)
@@ -493,6 +492,8 @@ def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
     async def offered_and_said(name: str) -> tuple[set[str], str]:
         async with Client(build_server(Context(agent.sandbox.environment), str(agent.cwd))) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
+            if name == "read":
+                assert await refused_resources(client, "personal-private/preferences/tabs.md"), "nor is it a resource"
             return tools, text_of(await client.call_tool(name, {}))
 
     everything = READ_ONLY | WRITES
@@ -529,11 +530,6 @@ def test_what_is_no_entry_of_the_agents_is_no_resource(reader: Agent) -> None:
     said = reader.talk(lambda client: refused_resources(client, *NO_RESOURCES))
     assert len(said) == len(NO_RESOURCES)
     assert all("rounds down" not in line and "root:" not in line for line in said)
-
-
-def test_without_the_permission_to_read_an_entry_is_no_resource_either(agent: Agent) -> None:
-    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(all_but("read"))
-    assert agent.talk(lambda client: refused_resources(client, "personal-private/preferences/tabs.md"))
 
 
 def test_a_repository_can_not_switch_them_on(far_agent: Agent) -> None:

@@ -126,7 +126,6 @@ WORKER = ("service", "worker", "--until-idle", "--timeout", "120")
 
 @pytest.fixture
 def backfill(sandbox: Sandbox) -> Sandbox:
-    """Three old sessions are to be mined."""
     for number in range(3):
         old_session(sandbox.projects / "-home-dev-shop", number, RULE)
     sandbox.memory("reflect", "corpus", "--execute")

@@ -77,7 +77,6 @@ def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: 
 
 @pytest.fixture
 def known(tmp_path: Path) -> ForkedSandbox:
-    """With a note that this machine knows."""
     sandbox = ForkedSandbox(tmp_path)
     put_note(sandbox.vault, "personal-private/fix/x.md", kind="fix")
     reconcile_now(load_settings(sandbox.environment))
@@ -157,13 +156,8 @@ def test_without_a_state_folder_init_asks_nothing_and_health_works(tmp_path: Pat
 
 
 NOBODYS = "~nobody-of-that-name/x"
-READING = (
-    "reflect corpus --root",
-    "reflect --session",
-    "import migrate contextvault",
-    "skills index --path",
-    "skills index --forget",
-)
+INDEX = ("skills index --path", "skills index --forget")
+READING = ("reflect corpus --root", "reflect --session", "import migrate contextvault", *INDEX)
 
 
 @pytest.mark.parametrize(

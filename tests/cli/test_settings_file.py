@@ -71,7 +71,6 @@ UNKNOWN = "[recal]\nk = 5\n"
 
 
 def readable(folder: Path, content: bytes) -> PartialSettings:
-    """What can be read of such a file."""
     config = str(put(folder / "config.toml", content))
     return load_partial_settings({"HOME": str(folder), "MEMORY_CONFIG": config, "MEMORY_STATE_DIR": f"{folder}/state"})
 

@@ -34,7 +34,6 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 
 def reflections(sandbox: Sandbox) -> list[str]:
-    """The states of the jobs that mine sessions."""
     return [job["state"] for job in sandbox.json("jobs", "list", "--kind", "reflect.session")]
 
 
@@ -213,14 +212,10 @@ def test_no_command_starts_what_uninstall_has_stopped(live: Sandbox) -> None:
     assert running(live) == []
     assert live.diagnosis()["round trip"]["grade"] in ("ok", "note"), "what it starts for that it ends"
     assert running(live) == []
-
-
-def test_init_allows_it_again(live: Sandbox) -> None:
-    live.memory("uninstall")
     live.memory("init", "--yes", "--vault", str(live.vault), "--history-days", "0")
     assert "uninstall" not in live.run("recall", "porcelain kettle").stderr
     state = state_of(live)
-    assert None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock))
+    assert None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock)), "init allows it again"
 
 
 def test_where_nothing_was_installed_recall_starts_the_service_as_ever(tmp_path: Path) -> None:

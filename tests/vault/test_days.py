@@ -49,7 +49,6 @@ def test_a_note_was_last_meant_when_it_was_said_until_somebody_changes_it(
 
 @pytest.fixture(params=["Pacific/Kiritimati", "Pacific/Honolulu", "Europe/Berlin", "UTC"], scope="module")
 def of_zone(request: pytest.FixtureRequest) -> Iterator[str]:
-    """This process in another time zone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", request.param)
         time.tzset()

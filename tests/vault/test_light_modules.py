@@ -17,7 +17,6 @@ LIGHT = (
 
 
 def loaded_by(code: str) -> set[str]:
-    """The modules that this code loads."""
     # A bare module with a search path stands in for the package, which importlib's own helpers would
     # need half of the standard library to load.
     bare = (

@@ -355,17 +355,14 @@ def test_what_a_walk_leaves_out_unasked_is_known(vault: Path, tmp_path: Path, mo
     assert list_left_out(vault).in_the_cloud == ["g/a.md"]
 
 
-def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -> None:
-    class Status:
-        st_flags = SF_DATALESS
-
-    assert not is_downloaded(Status())  # type: ignore[arg-type]  # os.stat_result has st_flags on macOS only
-    assert is_downloaded(tmp_path.stat())
-
-
-def test_a_walk_asks_for_that_flag_where_there_is_one(
+def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag_where_there_is_one(
     store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    class Elsewhere:
+        st_flags = SF_DATALESS
+
+    assert not is_downloaded(Elsewhere())  # type: ignore[arg-type]  # os.stat_result has st_flags on macOS only
+    assert is_downloaded(vault.stat())
     (vault / "a.md").write_text("x")
     asked: list[os.stat_result] = []
 

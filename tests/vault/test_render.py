@@ -155,7 +155,6 @@ def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> Non
 
 @pytest.mark.parametrize(("zone", "day"), [("Pacific/Kiritimati", "2024-05-18"), ("Pacific/Honolulu", "2024-05-17")])
 def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: str, day: str) -> None:
-    """As in `memory recall` and to agents that ask."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", zone)
         time.tzset()
