@@ -207,12 +207,6 @@ def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(bed:
     assert waiting(bed) == []
 
 
-def test_a_failure_that_an_agent_saves_is_scrubbed_of_people(bed: Bed, agent: Agent) -> None:
-    report = "The disk of jane.doe@acme-widgets.com was away."
-    agent("save", "failure-incident", "disk", "--body", report)
-    assert "jane.doe" not in note_of(bed, "disk.md")
-
-
 def test_what_the_program_wrote_an_agent_does_not_evolve(bed: Bed, agent: Agent) -> None:
     put_note(bed.store.vault, "personal-private/session-cost/s-1.md", kind="session-cost", status="active")
     said = agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.", code=2)

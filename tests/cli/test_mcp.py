@@ -222,17 +222,6 @@ def test_a_secret_in_what_an_agent_saves_never_reaches_the_disk(agent: Agent) ->
     assert not any(token in path.read_text("utf-8") for path in agent.sandbox.vault.rglob("*.md"))
 
 
-def test_evolving_proposes_and_the_old_entry_holds_until_approved(agent: Agent) -> None:
-    proposed = agent.call("evolve", entry="tabs", text="Indent with four spaces.", reason="the team voted")
-    old = agent.sandbox.vault / "personal-private" / "preferences" / "tabs.md"
-    assert "never with spaces" in old.read_text("utf-8")
-    assert "It would replace [[personal-private/preferences/tabs]]" in (
-        agent.sandbox.vault / proposed["path"]
-    ).read_text("utf-8")
-    agent.memory("review", "--decide", f"{proposed['path']}=approve")
-    assert agent.sandbox.json("list", "--status", "superseded")
-
-
 def test_ideas_of_an_agent_that_differ_in_their_titles_both_wait(agent: Agent) -> None:
     summary = "A toggle in the settings page."
     proposed = [agent.call("idea", title=title, summary=summary) for title in ("Dark mode", "Compact mode")]
@@ -366,12 +355,15 @@ def test_a_note_that_was_read_is_written_back_as_it_was(agent: Agent) -> None:
         assert note.read_bytes() == before
 
 
-def test_a_new_text_of_an_entry_that_was_read_keeps_its_markdown(agent: Agent) -> None:
+def test_a_new_text_of_an_entry_that_was_read_is_proposed_and_keeps_its_markdown(agent: Agent) -> None:
     path = "personal-private/preferences/tabs.md"
     put_note(agent.sandbox.vault, path, f"{MARKDOWN}\nClose it with </div>.", kind="preferences")
     read = agent.call("read", path=path)
     proposed = agent.call("evolve", entry="tabs", text=f"{read['text']}\nPush.", reason="the team voted")
-    assert f"{MARKDOWN}\nClose it with </div>.\nPush." in (agent.sandbox.vault / proposed["path"]).read_text("utf-8")
+    note = (agent.sandbox.vault / proposed["path"]).read_text("utf-8")
+    assert f"{MARKDOWN}\nClose it with </div>.\nPush." in note
+    assert "It would replace [[personal-private/preferences/tabs]]" in note
+    assert "Push." not in (agent.sandbox.vault / path).read_text("utf-8"), "the old entry holds until it is approved"
 
 
 @pytest.mark.parametrize(
