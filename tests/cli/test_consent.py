@@ -13,7 +13,6 @@ pytestmark = pytest.mark.slow
 
 
 def init_at_a_terminal(sandbox: Sandbox, typed: str) -> str:
-    """What `memory init` writes where this is typed."""
     status, told = answered(sandbox, ("init", "--vault", str(sandbox.vault)), typed)
     assert status == 0, told
     return told

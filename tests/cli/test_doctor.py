@@ -32,7 +32,6 @@ from memoryvault.cli.doctor import (
     _worker,
     examine,
 )
-from memoryvault.cli.doctor_checks import Finding
 from memoryvault.cli.output import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
@@ -51,6 +50,7 @@ from memoryvault.services.health_report import health_report
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.units import service_manager
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.vault.automemory import PROBE_KIND
@@ -70,24 +70,19 @@ def test_before_init_the_missing_vault_is_said_once(context: Context) -> None:
     assert [finding.what for finding in findings if finding.grade == "fault"] == ["vault"]
 
 
-def told_of_a_readonly_vault(sandbox: Sandbox, command: str) -> Any:
-    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", command, "--json"])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
-    sandbox.vault.chmod(0o755)
-    return json.loads(done.stdout)
-
-
 def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
-    told = told_of_a_readonly_vault(sandbox, "doctor")
-    faults = {each["what"]: each["detail"] for each in told if each["grade"] == "fault"}
+
+    def told(command: str) -> Any:
+        argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", command, "--json"])
+        return json.loads(subprocess.run(argv, env=sandbox.environment, capture_output=True, check=False).stdout)
+
+    faults = {each["what"]: each["detail"] for each in told("doctor") if each["grade"] == "fault"}
+    warnings = told("health")["warnings"]
+    sandbox.vault.chmod(0o755)
     assert list(faults) == ["vault"]
     assert faults["vault"].startswith(f"{sandbox.vault}: ")
-
-
-def test_health_tells_of_a_vault_that_cannot_be_written(tmp_path: Path) -> None:
-    told = told_of_a_readonly_vault(Sandbox(tmp_path), "health")
-    assert "the vault cannot be written, so nothing is kept: `memory doctor` says why" in told["warnings"]
+    assert "the vault cannot be written, so nothing is kept: `memory doctor` says why" in warnings
 
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
@@ -98,28 +93,18 @@ def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
     path.write_text("\n".join([*rest, f'{{"time": "{stamp}"' + last[last.index(",") :]]) + "\n")
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        doctor_checks.vault_and_disk,
-        doctor_checks.permissions,
-        doctor_checks.sync_clients,
-        doctor_checks.other_devices,
-        doctor_checks.ending_transcripts,
-        doctor_checks.login_service,
-    ],
-)
-def test_a_fresh_vault_is_in_order(context: Context, check: Callable[[Context], Finding]) -> None:
-    assert check(context).grade == "ok"
+def test_a_fresh_vault_is_in_order(context: Context) -> None:
+    found = [doctor_checks.vault_and_disk(context), doctor_checks.permissions(context)]
+    found += [doctor_checks.sync_clients(context), doctor_checks.other_devices(context)]
+    found += [doctor_checks.ending_transcripts(context), doctor_checks.login_service(context)]
+    assert [each for each in found if each.grade != "ok"] == []
 
 
 def test_what_is_not_searched_is_named(context: Context, tmp_path: Path) -> None:
     """A link out of the vault is not followed, so neither is the folder of a project on another disk."""
     elsewhere = tmp_path / "disk" / "shop"
     elsewhere.mkdir(parents=True)
-    projects = context.vault / "personal-projects"
-    projects.mkdir(parents=True)
-    (projects / "shop").symlink_to(elsewhere)
+    put(context.vault / "personal-projects" / "a.md").with_name("shop").symlink_to(elsewhere)
     found = _index(context)
     assert found.grade == "note"
     assert found.detail.endswith(f"; not searched: personal-projects/shop (a link to {elsewhere})")
@@ -159,6 +144,9 @@ def test_without_hooks_doctor_does_not_promise_that_a_session_starts_a_worker(co
     assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")
     assert hooks.detail.startswith("no agent is wired")
     assert doctor_checks.last_hook(context).todo == ""
+    install_for("codex", context.settings)
+    assert _worker(context).todo.startswith("the next session starts it"), "of any agent"
+    assert doctor_checks.hooks_wired(context).detail == "not in Claude Code's settings"
 
 
 @pytest.mark.slow
@@ -167,6 +155,7 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
     context = Context(sandbox.environment)
     try:
         assert "came back" in _round_trip(context).detail
+        assert list(sandbox.vault.rglob("*.md")) == [], "nothing is left of it"
         assert lock_holder(context.state.recall_lock) is None
         install(context.settings)
         assert "came back" in _round_trip(context).detail
@@ -184,11 +173,9 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
 def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path: Path) -> None:
     """Embedding what was just migrated or pasted takes minutes; who runs doctor asks whether it works."""
     sandbox = Sandbox(tmp_path)
-    folder = sandbox.vault / "personal-private" / "notes"
-    folder.mkdir(parents=True)
     notes = BATCH_TEXTS + 1
     for number in range(notes):
-        (folder / f"n{number}.md").write_text(f"---\nkind: notes\nstatus: active\n---\n# Note {number}\n\nText.\n")
+        put_note(sandbox.vault, f"personal-private/notes/n{number}.md", f"# Note {number}\n\nText.", kind="notes")
     context = Context(sandbox.environment)
     with sandbox.recall_service():
         found = _round_trip(context)
@@ -202,16 +189,13 @@ def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path
 
 
 def test_the_note_of_a_doctor_that_was_killed_is_removed_by_the_next(context: Context) -> None:
-    folder = context.vault / "personal-private" / PROBE_KIND
-    folder.mkdir(parents=True)
     ages = {"probe-old": PROBE_LEFT_SECONDS + 60, "probe-of-one-that-runs": 1, "probe-edited": PROBE_LEFT_SECONDS + 60}
     for name, age in ages.items():
-        note = folder / f"{name}.md"
         said = "Mine now." if name == "probe-edited" else PROBE_NOTE
-        note.write_text(f"---\nkind: {PROBE_KIND}\nstatus: active\n---\n{said}\n")
+        note = put_note(context.vault, f"personal-private/{PROBE_KIND}/{name}.md", said, kind=PROBE_KIND)
         os.utime(note, (time.time() - age,) * 2)
     _remove_left_probes(context)
-    assert sorted(note.stem for note in folder.iterdir()) == ["probe-edited", "probe-of-one-that-runs"]
+    assert sorted(note.stem for note in context.vault.rglob("*.md")) == ["probe-edited", "probe-of-one-that-runs"]
 
 
 @contextmanager
@@ -270,13 +254,6 @@ def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context)
     assert finding.todo
 
 
-def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context) -> None:
-    context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
-    install_for("codex", context.settings)
-    assert _worker(context).todo.startswith("the next session starts it")
-    assert doctor_checks.hooks_wired(context).detail == "not in Claude Code's settings"
-
-
 @pytest.mark.parametrize(
     ("error", "todo"),
     [
@@ -325,22 +302,23 @@ def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
     assert doctor_checks.permissions(context).grade == "fault"
 
 
-def test_a_week_without_hooks_is_noted(context: Context) -> None:
-    line_of_a_hook(context, timedelta(days=8))
+@pytest.mark.parametrize(
+    ("ago", "fields", "grade", "detail"),
+    [
+        (timedelta(days=8), {}, "note", "none in 7 days"),
+        (timedelta(minutes=3), {"hook": "UserPromptSubmit"}, "ok", "UserPromptSubmit 3 min ago, ok"),
+        (timedelta(minutes=3), {"result": "error"}, "fault", "Stop 3 min ago"),
+        (timedelta(minutes=3), {"result": "no payload"}, "fault", "Stop 3 min ago"),
+    ],
+    ids=["a week ago", "well", "failed", "could not read the agent"],
+)
+def test_the_last_hook_is_judged(
+    context: Context, ago: timedelta, fields: dict[str, str], grade: str, detail: str
+) -> None:
+    line_of_a_hook(context, ago + timedelta(hours=5))
+    line_of_a_hook(context, ago, **fields)
     found = doctor_checks.last_hook(context)
-    assert (found.grade, found.detail) == ("note", "none in 7 days")
-
-
-def test_the_last_hook_is_named_with_its_age_and_result(context: Context) -> None:
-    line_of_a_hook(context, timedelta(hours=5))
-    line_of_a_hook(context, timedelta(minutes=3), hook="UserPromptSubmit")
-    assert doctor_checks.last_hook(context).detail.startswith("UserPromptSubmit 3 min ago, ok")
-
-
-@pytest.mark.parametrize("result", ["error", "no payload"])
-def test_a_hook_that_failed_last_or_could_not_read_the_agent_is_a_fault(context: Context, result: str) -> None:
-    line_of_a_hook(context, timedelta(minutes=3), result=result)
-    assert doctor_checks.last_hook(context).grade == "fault"
+    assert (found.grade, found.detail[: len(detail)]) == (grade, detail)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +345,6 @@ def test_an_event_of_every_session_that_never_came_is_a_fault(
 def test_hooks_that_another_version_of_python_left_are_no_fault(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They find the package."""
     running = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     package = tmp_path / "venv" / "lib" / running / "site-packages" / "memoryvault"
     package.parent.mkdir(parents=True)
@@ -385,9 +362,7 @@ def test_a_synced_vault_without_a_named_device_is_noted(context: Context) -> Non
     (context.vault.parent / ".stfolder").mkdir()
     found = doctor_checks.other_devices(context)
     assert (found.grade, socket.gethostname() in found.todo) == ("note", True)
-    note = context.vault / SETTINGS_NOTE
-    note.parent.mkdir()
-    note.write_text("---\ndevice: some-other-machine\n---\n")
+    put_note(context.vault, SETTINGS_NOTE, device="some-other-machine")
     found = doctor_checks.other_devices(context)
     assert found.grade == "ok"
     assert found.detail.startswith("some-other-machine, not this device")
@@ -395,9 +370,7 @@ def test_a_synced_vault_without_a_named_device_is_noted(context: Context) -> Non
 
 def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_path: Path) -> None:
     folder = tmp_path / "home" / ".claude" / "projects" / "-home-dev"
-    folder.mkdir()
-    transcript = folder / "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11.jsonl"
-    transcript.write_bytes(SHIPPED_SESSION.read_bytes())
+    transcript = put(folder / "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11.jsonl", SHIPPED_SESSION.read_bytes())
     assert doctor_checks.ending_transcripts(context).grade == "ok"
     os.utime(transcript, (time.time() - 26 * 86_400,) * 2)
     found = doctor_checks.ending_transcripts(context)
@@ -406,26 +379,18 @@ def test_sessions_that_will_be_deleted_unread_are_noted(context: Context, tmp_pa
     assert "reflect corpus" in found.todo
 
 
-@pytest.mark.parametrize(
-    "name", ["tabs.sync-conflict-20260101-101010-ABCDEFG.md", "tabs (Ada's conflicted copy 2026-01-01).md"]
-)
-def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
-    folder = context.vault / "personal-private" / "preferences"
-    folder.mkdir(parents=True)
-    (folder / name).write_text("x")
+def test_copies_of_a_sync_client_are_named(context: Context) -> None:
+    copy = put(context.vault / "personal-private/preferences/tabs.sync-conflict-20260101-101010-ABCDEFG.md")
     found = doctor_checks.sync_clients(context)
     assert found.grade == "note"
-    assert name in found.detail
+    assert copy.name in found.detail
 
 
 def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> None:
-    folder = context.vault / "personal-private" / "fix"
-    folder.mkdir(parents=True)
-    (folder / "sound.md").write_text("---\nkind: fix\n---\n\nText.\n")
-    (context.vault / "Templates").mkdir()
-    (context.vault / "Templates" / "note.md").write_text("---\ncreated: {{date:YYYY-MM-DD}}\n---\n")
+    folder = put_note(context.vault, "personal-private/fix/sound.md", kind="fix").parent
+    put_note(context.vault, "Templates/note.md", created="{{date:YYYY-MM-DD}}")
     assert dict(CHECKS)["headers"](context).grade == "ok"
-    (folder / "daily.md").write_text("---\nkind: fix\n---\n\n# {{title}}\n")
+    put_note(folder, "daily.md", "# {{title}}", kind="fix")
     found = dict(CHECKS)["headers"](context)
     assert (found.grade, found.detail.rpartition(": ")[2]) == ("ok", "personal-private/fix/daily.md")
     (folder / "huge.md").write_text("x" * 8_100_000)
@@ -434,9 +399,9 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
     assert found.detail.startswith("personal-private/fix/huge.md is larger than 8 MB; ")
     assert found.detail.endswith("fill them in: personal-private/fix/daily.md")
     (folder / "huge.md").unlink()
-    (folder / "short.md").write_text("---\nkind: fix\ntitle: Deploys: the short way\n---\n\nText.\n")
-    (folder / "slip.md").write_text("---\nstatus: dismised\n---\n\nText.\n")
-    (folder / "merge.md").write_text("---\nkind: fix\n---\n\n<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic\n")
+    put_note(folder, "short.md", kind="fix", title="Deploys: the short way")
+    put_note(folder, "slip.md", status="dismised")
+    put_note(folder, "merge.md", "<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic", kind="fix")
     found = dict(CHECKS)["headers"](context)
     assert found.grade == "note"
     assert "fix/short.md, line 3: title: Deploys: the short way" in found.detail
@@ -448,7 +413,6 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
 
 @pytest.mark.model
 def test_a_model_that_no_library_can_load_is_noted(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its files alone answer nothing."""
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     found = dict(CHECKS)["model"](context)
     assert found.grade == "note"
@@ -456,19 +420,13 @@ def test_a_model_that_no_library_can_load_is_noted(context: Context, monkeypatch
 
 
 @contextmanager
-def no_folder(sandbox: Sandbox) -> Iterator[None]:
-    away = sandbox.vault.rename(sandbox.root / "elsewhere")
-    yield
-    away.rename(sandbox.vault)
-
-
-@contextmanager
 def no_room(sandbox: Sandbox) -> Iterator[None]:
     """Nothing can be put into it: a folder that is none."""
-    with no_folder(sandbox):
-        sandbox.vault.write_text("")
-        yield
-        sandbox.vault.unlink()
+    away = sandbox.vault.rename(sandbox.root / "elsewhere")
+    sandbox.vault.write_text("")
+    yield
+    sandbox.vault.unlink()
+    away.rename(sandbox.vault)
 
 
 @contextmanager
@@ -490,12 +448,7 @@ def hooks_of_a_gone_python(sandbox: Sandbox) -> Iterator[None]:
 
 
 def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:
-    def without_one(wired: str) -> str:
-        document = json.loads(wired)
-        del document["hooks"]["SessionEnd"]
-        return json.dumps(document)
-
-    return agent_settings(sandbox, without_one)
+    return agent_settings(sandbox, lambda wired: wired.replace('"SessionEnd"', '"SessionEnds"'))
 
 
 def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager[None]:
@@ -504,9 +457,7 @@ def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager
 
 @contextmanager
 def a_dead_service(sandbox: Sandbox) -> Iterator[None]:
-    path = service_manager(sandbox.environment).definition
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[Unit]\n", "utf-8")
+    path = put(service_manager(sandbox.environment).definition, "[Unit]\n")
     yield
     path.unlink()
 

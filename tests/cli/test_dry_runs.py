@@ -8,6 +8,7 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.tests.corpus.sessions import RULE, old_session
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
@@ -36,12 +37,8 @@ def sandbox(tmp_path: Path) -> Sandbox:
     sandbox.memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
     sandbox.memory("reflect", "--session", str(old_session(tmp_path / "first", 1, "Never push without asking.")))
     for number in range(2):
-        name = f"guess-{number}.md"
-        note = sandbox.vault / "personal-private/_inbox" / name
-        note.parent.mkdir(exist_ok=True)
-        note.write_text(
-            "---\nkind: preferences\nstatus: inbox\ncreated: 2020-01-01\n---\n\nPrefer small commits.\n", "utf-8"
-        )
+        guess = {"kind": "preferences", "status": "inbox", "created": "2020-01-01"}
+        put_note(sandbox.vault, f"personal-private/_inbox/guess-{number}.md", "Prefer small commits.", **guess)
     for path, text in {
         "skills/deploy/SKILL.md": "---\nname: deploy\ndescription: How we deploy a service.\n---\n\nTag, then push.\n",
         "repository/CLAUDE.md": "# Rules\n\n- Always run the tests before you push.\n",
@@ -51,9 +48,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
         ),
         "home/.claude/skills/review/SKILL.md": "---\nname: review\ndescription: Review a change.\n---\n\nRead it.\n",
     }.items():
-        file = tmp_path / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
+        put(tmp_path / path, text)
     old_session(sandbox.projects / "-home-dev-shop", 2, RULE)
     return sandbox
 
@@ -67,27 +62,22 @@ def everything(sandbox: Sandbox) -> dict[str, str]:
     }
 
 
-def line_of(line: str, sandbox: Sandbox) -> list[str]:
-    session = next((sandbox.projects / "-home-dev-shop").glob("*.jsonl"))
-    places = {name: str(sandbox.root / name) for name in ("skills", "repository", "old")}
-    return line.format(session=session, **places).split()
-
-
-def knows_dry_run(command: str) -> bool:
-    parser = argparse.ArgumentParser()
-    COMMANDS[command].configure(parser)
-    return "--dry-run" in parser._option_string_actions
-
-
 def test_every_command_that_has_dry_runs_is_tried_here() -> None:
-    assert {command for command in COMMANDS if knows_dry_run(command)} == LINES.keys()
+    knowing = set()
+    for name, command in COMMANDS.items():
+        parser = argparse.ArgumentParser()
+        command.configure(parser)
+        knowing |= {name} if "--dry-run" in parser._option_string_actions else set()
+    assert knowing == LINES.keys()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [line for lines in LINES.values() for line in lines])
 def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox, line: str) -> None:
     before = everything(sandbox)
-    done = sandbox.run(*line_of(line, sandbox))
+    session = next((sandbox.projects / "-home-dev-shop").glob("*.jsonl"))
+    places = {name: sandbox.root / name for name in ("skills", "repository", "old")}
+    done = sandbox.run(*line.format(session=session, **places).split())
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert everything(sandbox) == before

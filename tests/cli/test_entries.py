@@ -2,11 +2,7 @@
 
 import json
 import os
-import pty
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from unicodedata import east_asian_width
 
@@ -15,6 +11,9 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.index.receipts import query_hash
 from memoryvault.tests.support.command import Command, Said
+from memoryvault.tests.support.files import put, put_note
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -25,12 +24,8 @@ MARK = "; a session would not get it)"
 
 
 def write(vault: Path, path: str, text: str, **fields: str) -> Path:
-    note = vault / path
-    note.parent.mkdir(parents=True, exist_ok=True)
     values = {"status": "active", "kind": path.split("/")[-2], "created": "2026-01-31", "updated": "2026-01-31"}
-    header = "\n".join(f"{key}: {value}" for key, value in (values | fields).items())
-    note.write_text(f"---\n{header}\n---\n\n{text}\n", "utf-8")
-    return note
+    return put_note(vault, path, text, **(values | fields))
 
 
 @pytest.fixture
@@ -68,7 +63,13 @@ def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(notes: Path, m
     assert "searched the entries of shop and those that belong to no project; --all-projects searches all" in told.err
 
 
-def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> None:
+def test_where_the_vault_is_gone_nothing_found_is_no_answer(notes: Path, memory: Command) -> None:
+    notes.rename(notes.with_name("moved"))
+    for words in (["recall", "zebra"], ["recall", "zebra", "--json"]):
+        assert f"memory: the vault {notes} is not there: mount it; " in memory(*words, code=1).err
+
+
+def test_what_a_filter_brings_no_session_gets_and_that_is_said(notes: Path, memory: Command) -> None:
     write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
     write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
     assert memory("recall", QUESTION, "--filter", "status=superseded").out.splitlines()[0].endswith(MARK)
@@ -76,6 +77,20 @@ def test_what_a_filter_brings_no_session_gets(notes: Path, memory: Command) -> N
     assert "(fix, shop, " in first
     assert not first.endswith(MARK), "sessions of its own project may get it"
     assert not memory("recall", "backup of the shop", "--project", "shop", "-k", "1").out.splitlines()[0].endswith(MARK)
+    assert MARK not in memory("recall", "--filter", "kind=fix").out, "there is no prompt to compare with"
+    assert all("given" not in hit for hit in memory.json("recall", "--filter", "kind=fix")["hits"])
+    write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
+    assert MARK not in memory("recall", "short answers").out, "every session gets it at its start"
+
+
+def test_a_hit_bears_the_day_on_which_it_was_said_or_changed_since(notes: Path, memory: Command) -> None:
+    said = {"surfaced_at": "2024-05-17T12:00:00Z"}
+    write(notes, ANSWERS, "Take a backup of the database before every migration.", **said)
+    assert ", 2024-05-17)" in memory("recall", QUESTION).out
+    hit = memory.json("recall", QUESTION)["hits"][0]
+    assert (hit["surfaced_at"], hit["created"]) == (said["surfaced_at"], hit["updated"])
+    write(notes, ANSWERS, "Take a backup of the database before every migration.", updated="2026-02-01", **said)
+    assert ", 2026-02-01)" in memory("recall", QUESTION).out
 
 
 def test_the_highest_number_of_hits_is_named(notes: Path, memory: Command) -> None:
@@ -115,8 +130,7 @@ def places(notes: Path) -> Path:
     write(notes, IDEA, "A page of retries.", kind="idea", status="incubating")
     write(notes, OF_SHOP, "Take a backup of the shop.", project="shop", tags="[db]")
     for path in ("office/tea.md", "personal-projects/shop/coffee.md"):
-        (notes / path).parent.mkdir(parents=True, exist_ok=True)
-        (notes / path).write_text("A backup of the kettle is bought in May.\n", "utf-8")
+        put(notes / path, "A backup of the kettle is bought in May.\n")
     assert main(["vault", "reindex"]) == 0
     return notes
 
@@ -124,13 +138,14 @@ def places(notes: Path) -> Path:
 def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(places: Path, memory: Command) -> None:
     assert paths(memory, "search", "--filter", "kind=idea") == [IDEA]
     assert paths(memory, "recall", "page of retries", "--filter", "kind=idea") == [IDEA]
-    assert paths(memory, "list", "--kind", "idea") == [IDEA]
+    assert paths(memory, "list", "--kind", "idea") == paths(memory, "list", "--status", "incubating") == [IDEA]
     assert paths(memory, "search", "--filter", "status=incubating") == [IDEA]
     assert IDEA not in paths(memory, "search", "--filter", "NOT kind=idea")
 
 
 def test_an_explicit_group_or_tag_is_not_narrowed_by_the_folder(places: Path, memory: Command) -> None:
     assert OF_SHOP not in paths(memory, "search", "backup")
+    assert paths(memory, "search", "--tag", "db") == [OF_SHOP], "which needs no question"
     for words in (["--group", "personal-projects"], ["--filter", "group=personal-projects"], ["--tag", "db"]):
         assert OF_SHOP in paths(memory, "search", "backup", *words), words
         assert OF_SHOP not in paths(memory, "recall", "backup", *words, "--project", "blog"), words
@@ -165,16 +180,6 @@ def test_the_group_of_all_projects_is_that_of_the_folders_project(
     assert "which project?" in said.err
 
 
-def test_what_every_session_gets_at_its_start_is_not_marked(notes: Path, memory: Command) -> None:
-    write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
-    assert MARK not in memory("recall", "short answers").out
-
-
-def test_without_a_question_there_is_no_prompt_to_compare_with(notes: Path, memory: Command) -> None:
-    assert MARK not in memory("recall", "--filter", "kind=fix").out
-    assert all("given" not in hit for hit in memory.json("recall", "--filter", "kind=fix")["hits"])
-
-
 SAID = "We take a backup of the database before each migration, since the one of last spring could not be undone"
 
 
@@ -195,18 +200,11 @@ def test_a_list_tells_of_each_entry_what_it_says_and_when_it_was_said(vault: Pat
 
 @pytest.mark.parametrize("columns", [80, 120, 200])
 @pytest.mark.parametrize("text", [SAID, "データベースの移行の前には必ずバックアップを取る。" * 3])
-def test_on_a_terminal_a_line_of_a_list_fits(vault: Path, columns: int, text: str) -> None:
+def test_on_a_terminal_a_line_of_a_list_fits(vault: Path, tmp_path: Path, columns: int, text: str) -> None:
     write(vault, WEAK, text)
-    leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "memoryvault", "list"]
-    with subprocess.Popen(command, stdout=follower, env={**os.environ, "COLUMNS": str(columns)}):
-        os.close(follower)
-        shown = b""
-        with suppress(OSError):  # what is read of a terminal that nobody writes to any more
-            while piece := os.read(leader, 4096):
-                shown += piece
-    os.close(leader)
-    line, path = shown.decode().splitlines()
+    terminal = Terminal(ForkedSandbox(tmp_path), ["list"], COLUMNS=str(columns))
+    line, path = terminal.rest().splitlines()
+    assert terminal.close() == 0
     assert (" …  (fix, any project)" in line) == (columns < 200)
     assert columns - 24 < sum(1 + (east_asian_width(each) in "WF") for each in line) < columns or columns == 200
     assert path.strip() == WEAK
@@ -219,7 +217,6 @@ SHORT = "Answers are short and say what was done."
 
 @pytest.fixture
 def save(vault: Path, memory: Command) -> Callable[..., Said]:
-    """Save a preference under this name."""
 
     def run(*words: str, body: str = SHORT, code: int = 0) -> Said:
         return memory("save", "preferences", *words, "--body", body, code=code)
@@ -275,8 +272,6 @@ def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, memory: C
 
 
 def test_writing_a_topic_warns_of_an_index_that_is_too_long(vault: Path, memory: Command) -> None:
-    index = vault / "personal-projects/shop/memory/MEMORY.md"
-    index.parent.mkdir(parents=True)
-    index.write_text("".join(f"- line {number}\n" for number in range(200)), "utf-8")
+    put(vault / "personal-projects/shop/memory/MEMORY.md", "- a line\n" * 200)
     write_topic = "vault topics write deploy --project shop --type project --description How --body Tag"
     assert "memory: the index has 201 lines; sessions see the first 200" in memory(*write_topic.split()).err

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.store import IndexStore
-from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.index_backlog import Filling, filling_of
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.queue.enqueue import enqueue
 
+from ..support.files import put
 from ..support.forked import ForkedSandbox
+from .conftest import worker_seems_to_run
 
 pytestmark = pytest.mark.slow
 
@@ -27,19 +28,15 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
         sandbox.memory("save", "fix", f"kettle-{number}", "--body", f"The porcelain kettle {number} belongs upstairs.")
     sandbox.memory("service", "worker", "--until-idle")
     for number in range(2):
-        note = sandbox.vault / f"personal-private/fix/teapot-{number}.md"
-        note.write_text(f"# Teapot {number}\n\nIt stays in the cellar, number {number}.\n", "utf-8")
+        put(sandbox.vault / f"personal-private/fix/teapot-{number}.md", f"It stays in the cellar, number {number}.\n")
     return sandbox
 
 
 @pytest.fixture
 def settings(sandbox: ForkedSandbox) -> Iterator[Settings]:
     """While a worker seems to run: without one recall brings the index in step by itself."""
-    settings = load_settings(sandbox.environment)
-    lock = ProcessLock(settings.state.worker_lock)
-    assert lock.acquire()
-    yield settings
-    lock.release()
+    with worker_seems_to_run(sandbox):
+        yield load_settings(sandbox.environment)
 
 
 def embed(index: IndexStore, most: int) -> None:
@@ -54,10 +51,6 @@ def test_recall_says_how_many_notes_are_indexed_while_it_is_walked(sandbox: Fork
     assert "kettle-0.md" in done.stdout
     assert "memory: the index is being filled: 3 of 5 notes" in done.stderr.splitlines()
     assert sandbox.json("recall", "porcelain kettle")["filling"] == {"done": 3, "total": 5, "of": "notes"}
-
-
-def test_a_note_without_a_queued_walk_does_not_count_as_being_filled(settings: Settings) -> None:
-    assert filling_of(settings) is None
 
 
 @pytest.mark.model
@@ -80,6 +73,7 @@ def test_without_a_worker_the_index_is_brought_in_step_and_nothing_is_said(sandb
 
 
 def test_no_index_is_no_index_that_is_being_filled(sandbox: ForkedSandbox, settings: Settings) -> None:
+    assert filling_of(settings) is None, "no walk is queued for the notes that are not there yet"
     Path(settings.state.index_db).unlink()
     assert filling_of(settings) is None
     assert sandbox.run("recall", "porcelain kettle").returncode == 0

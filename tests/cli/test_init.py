@@ -30,6 +30,7 @@ from memoryvault.services.hook_log import read_hook_runs
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.readonly import with_readonly
@@ -46,7 +47,6 @@ OTHERS = (
 
 
 def init(sandbox: Sandbox, *more: str) -> dict[str, Any]:
-    """What `memory init --json` says."""
     return dict(sandbox.json("init", "--yes", "--vault", str(sandbox.vault), *more))
 
 
@@ -146,13 +146,10 @@ def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
 ) -> None:
     monkeypatch.setattr(processes, "START_SECONDS", 0.0)
     sandbox = Sandbox(tmp_path)
-    unit = sandbox.root / "home" / ".config" / "systemd" / "user" / "memoryvault.service"
-    unit.parent.mkdir(parents=True)
-    unit.write_text("[Unit]\n")
+    put(sandbox.root / "home" / ".config" / "systemd" / "user" / "memoryvault.service", "[Unit]\n")
     told = sandbox.root / "told"
-    systemctl = sandbox.root / "bin" / "systemctl"
-    systemctl.parent.mkdir()
-    systemctl.write_text(f'#!/bin/sh\necho "$*" >> {told}\ncase "$*" in *is-active*) exit 3;; esac\n')
+    script = f'#!/bin/sh\necho "$*" >> {told}\ncase "$*" in *is-active*) exit 3;; esac\n'
+    systemctl = put(sandbox.root / "bin" / "systemctl", script)
     systemctl.chmod(0o755)
     before = load_settings(sandbox.environment).state
     env = {**sandbox.environment, "PATH": f"{systemctl.parent}:{os.environ['PATH']}"}
@@ -170,6 +167,8 @@ def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
 def test_without_leave_to_start_processes_the_sessions_wait_for_a_worker(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
     sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    init(sandbox, "--history-days", "0")
+    assert [job for job in sandbox.json("jobs", "list") if job["kind"] == "reflect.corpus"] == [], "they are left alone"
     said = init(sandbox)
     assert (said["worker"], said["history"]["done"], said["recall"]) == (False, False, None)
     sandbox.memory("service", "worker", "--until-idle")
@@ -182,23 +181,16 @@ def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sand
     live.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
     env = live.environment
     config = load_settings(env).config_file
-    stop = Path(load_settings(env).state.stop_file)
+    why, remedy = "memory.enabled is false", f"set memory.enabled = true in {config}"
     if switch == "STOP":
-        stop.parent.mkdir(parents=True)
-        stop.touch()
-        told = "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`"
+        put(Path(load_settings(env).state.stop_file))
+        why, remedy = "MemoryVault is paused", "`memory resume`"
     elif switch == "variable":
         env = {**env, "MEMORY_ENABLED": "false"}
-        told = (
-            "memory.enabled is false: nothing is recorded and no job starts; to go on, take MEMORY_ENABLED out of the "
-            "environment"
-        )
+        remedy = "take MEMORY_ENABLED out of the environment"
     else:
         config.write_text("[memory]\nenabled = false\n", "utf-8")
-        told = (
-            "memory.enabled is false: nothing is recorded and no job starts; to go on, set memory.enabled = true in "
-            f"{config}"
-        )
+    told = f"{why}: nothing is recorded and no job starts; to go on, {remedy}"
     done = live.run("init", "--yes", "--vault", str(live.vault), env=env)
     assert done.returncode == 0, done
     assert f"memory: {told}" in done.stderr.splitlines()
@@ -209,28 +201,16 @@ def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sand
 
 
 @pytest.mark.slow
-def test_history_may_be_left_alone(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
-    sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
-    init(sandbox, "--history-days", "0")
-    assert [job for job in sandbox.json("jobs", "list") if job["kind"] == "reflect.corpus"] == []
-
-
-@pytest.mark.slow
 def test_init_and_doctor_count_the_same_entries_and_doctor_says_what_else_the_index_holds(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
-    waiting = "---\nkind: preferences\nstatus: {}\n---\n\nSomething.\n"
     for place, status in (
         ("preferences/tabs.md", "active"),
         ("_review/spaces.md", "pending"),
         ("_inbox/commas.md", "inbox"),
         ("_idea-incubator/dots/_index.md", "incubating"),
     ):
-        path = sandbox.vault / "personal-private" / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(waiting.format(status), "utf-8")
-    (sandbox.vault / "_meta").mkdir()
-    (sandbox.vault / "_meta" / "corpus-digest.md").write_text("# What else was said\n", "utf-8")
+        put_note(sandbox.vault, f"personal-private/{place}", kind="preferences", status=status)
+    put(sandbox.vault / "_meta" / "corpus-digest.md", "# What else was said\n")
     said = sandbox.memory("init", "--yes", "--history-days", "0")
     waits = "1 proposal (memory review), 1 in the inbox (memory vault inbox), 1 idea (memory idea list)"
     assert f"\n1 entry is in use; for you to look at: {waits}\n" in said
@@ -245,8 +225,7 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
     sandbox = Sandbox(tmp_path)
     claude = sandbox.root / "home" / ".claude"
     plugin = claude / "plugins" / "cache" / "memory"
-    (plugin / "hooks").mkdir(parents=True)
-    (plugin / "hooks" / "hooks.json").write_bytes((STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_bytes())
+    put(plugin / "hooks" / "hooks.json", (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_bytes())
     listing = {"plugins": {"memory@memoryvault": [{"installPath": str(plugin)}]}}
     (claude / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
     settings_file = claude / "settings.json"
@@ -263,7 +242,9 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
 
 
 @pytest.mark.slow
-def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None:
+def test_the_trial_of_the_hooks_leaves_no_session_behind_and_reports_one_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sandbox = Sandbox(tmp_path)
     settings = load_settings(sandbox.environment)
     settings.state.ensure()
@@ -277,21 +258,11 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
     assert list(read_hook_runs(Path(settings.state.log_file), 0.0)) == [], (
         "no user's hooks: neither doctor nor health counts"
     )
-    (Path(settings.state.markers) / "STOP").touch()
-    assert try_hooks(settings, sandbox.environment) == []
-
-
-@pytest.mark.slow
-def test_the_trial_reports_a_hook_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sandbox = Sandbox(tmp_path)
-    settings = load_settings(sandbox.environment)
-    settings.state.ensure()
-    compile_snapshot(sandbox.environment)
-    assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {""}
-    broken = tmp_path / "broken.py"
-    broken.write_text("import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
+    broken = put(tmp_path / "broken.py", "import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
     monkeypatch.setattr(hook_trial, "hook_argv", lambda event, launcher: [sys.executable, str(broken)])
     assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
+    (Path(settings.state.markers) / "STOP").touch()
+    assert try_hooks(settings, sandbox.environment) == []
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -323,44 +294,32 @@ def test_the_chosen_one_of_several_obsidian_vaults_is_named(tmp_path: Path) -> N
     assert choose_vault(context)[0] == home / "Obsidian" / VAULT_NAME
 
 
-def test_one_obsidian_vault_or_none_needs_no_notice(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    context = Context({"HOME": str(home)})
-    home.mkdir()
-    assert choose_vault(context) == (home / "Obsidian" / VAULT_NAME, None)
-    (home / "Notes" / ".obsidian").mkdir(parents=True)
-    assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
-
-
 def listed_by_obsidian(home: Path, *vaults: Path, listed_in: str = ".config") -> None:
-    """Obsidian's own list, with these vaults, which are there."""
+    """Obsidian's own list, with these vaults, which are there, and one that is gone."""
     for vault in vaults:
         (vault / ".obsidian").mkdir(parents=True, exist_ok=True)
-    (home / listed_in / "obsidian").mkdir(parents=True)
-    known = {str(number): {"path": str(vault)} for number, vault in enumerate(vaults)}
-    (home / listed_in / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": known}))
+    known = {str(number): {"path": str(vault)} for number, vault in enumerate((home / "gone", *vaults))}
+    put(home / listed_in / "obsidian" / "obsidian.json", json.dumps({"vaults": known}))
 
 
-def test_a_memory_that_is_opened_in_obsidian_gets_no_other_inside(tmp_path: Path) -> None:
-    own = tmp_path / "Obsidian" / VAULT_NAME
-    listed_by_obsidian(tmp_path, own)
-    context = Context({"HOME": str(tmp_path)})
-    assert choose_vault(context) == (own, None)
-    (own / VAULT_NAME).mkdir()
-    assert choose_vault(context) == (own, None), "one that was made there by mistake"
-
-
-def test_a_memory_of_another_name_is_known_by_what_it_holds(tmp_path: Path) -> None:
-    own = tmp_path / "Brain"
-    (own / "personal-private").mkdir(parents=True)
-    listed_by_obsidian(tmp_path, own)
-    assert choose_vault(Context({"HOME": str(tmp_path)})) == (own, None)
-
-
-def test_a_memory_opened_apart_and_the_notes_around_it_are_one_place(tmp_path: Path) -> None:
-    notes = tmp_path / "Notes"
-    listed_by_obsidian(tmp_path, notes, notes / VAULT_NAME)
-    assert choose_vault(Context({"HOME": str(tmp_path)})) == (notes / VAULT_NAME, None)
+@pytest.mark.parametrize(
+    ("listed", "there", "chosen"),
+    [
+        ([], "", "Obsidian/MemoryVault"),
+        ([], "Notes/.obsidian", "Notes/MemoryVault"),
+        (["Obsidian/MemoryVault"], "", "Obsidian/MemoryVault"),
+        (["Obsidian/MemoryVault"], "Obsidian/MemoryVault/MemoryVault", "Obsidian/MemoryVault"),
+        (["Brain"], "Brain/personal-private", "Brain"),
+        (["Notes", "Notes/MemoryVault"], "", "Notes/MemoryVault"),
+    ],
+    ids=["no vault", "one", "memory itself", "another within by mistake", "of another name", "within listed notes"],
+)
+def test_where_one_place_is_meant_there_is_no_notice(
+    tmp_path: Path, listed: list[str], there: str, chosen: str
+) -> None:
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    listed_by_obsidian(tmp_path, *(tmp_path / vault for vault in listed))
+    assert choose_vault(Context({"HOME": str(tmp_path)})) == (tmp_path / chosen, None)
 
 
 def test_among_several_vaults_the_memory_is_the_one_that_is_there(tmp_path: Path) -> None:
@@ -377,31 +336,26 @@ def test_among_several_vaults_the_memory_is_the_one_that_is_there(tmp_path: Path
     [".config", ".var/app/md.obsidian.Obsidian/config", "snap/obsidian/current/.config", "Library/Application Support"],
 )
 def test_a_vault_is_found_wherever_obsidian_lists_it(tmp_path: Path, listed_in: str) -> None:
-    home = tmp_path / "home"
+    home, work = tmp_path / "home", tmp_path / "disk" / "Work"
     (home / "Notes" / ".obsidian").mkdir(parents=True)
-    (tmp_path / "disk" / "Work" / ".obsidian").mkdir(parents=True)
-    (home / listed_in / "obsidian").mkdir(parents=True)
-    gone, there = {"path": str(tmp_path / "gone")}, {"path": str(tmp_path / "disk" / "Work"), "open": True}
-    (home / listed_in / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": {"a1": gone, "b2": there}}))
+    listed_by_obsidian(home, work, listed_in=listed_in)
     _, said = choose_vault(Context({"HOME": str(home)}))
     assert said is not None
-    assert f"there are 2 Obsidian vaults ({there['path']}, " in said
+    assert f"there are 2 Obsidian vaults ({work}, " in said
 
 
 @pytest.mark.parametrize(
     "listed", ["", "[]", '{"vaults": []}', '{"vaults": {"a": 1}}', '{"vaults": {"a": {"path": 1}}}']
 )
 def test_an_odd_list_of_obsidian_counts_as_none(tmp_path: Path, listed: str) -> None:
-    (tmp_path / ".config" / "obsidian").mkdir(parents=True)
-    (tmp_path / ".config" / "obsidian" / "obsidian.json").write_text(listed)
+    put(tmp_path / ".config" / "obsidian" / "obsidian.json", listed)
     assert choose_vault(Context({"HOME": str(tmp_path)})) == (tmp_path / "Obsidian" / VAULT_NAME, None)
 
 
 @pytest.mark.parametrize("held", [".obsidian/app.json", "shopping.md", "Journal/2026.md", "_inbox/a.md", "_meta/a.md"])
 def test_beside_notes_of_the_user_the_memory_gets_a_folder_of_its_own(tmp_path: Path, held: str) -> None:
     """What lies in the vault is recalled: a diary must not be."""
-    (tmp_path / "Notes" / held).parent.mkdir(parents=True)
-    (tmp_path / "Notes" / held).write_text("My doctor is Dr. Klein.")
+    put(tmp_path / "Notes" / held, "My doctor is Dr. Klein.")
     vault, said = vault_in(tmp_path / "Notes")
     assert vault == tmp_path / "Notes" / VAULT_NAME
     assert said is not None
@@ -411,8 +365,7 @@ def test_beside_notes_of_the_user_the_memory_gets_a_folder_of_its_own(tmp_path: 
 @pytest.mark.parametrize("held", ["", ".DS_Store", ".git/HEAD", SOURCES_NOTE, "personal-private/fix/a.md"])
 def test_an_empty_folder_and_a_memory_are_taken_as_they_are(tmp_path: Path, held: str) -> None:
     folder = tmp_path / "Brain"
-    (folder / held).parent.mkdir(parents=True, exist_ok=True)
-    (folder / held).touch() if held else folder.mkdir()
+    put(folder / held) if held else folder.mkdir()
     assert vault_in(folder) == (folder, None)
     assert vault_in(tmp_path / "not there") == (tmp_path / "not there", None)
 
@@ -428,7 +381,6 @@ def test_an_empty_name_is_not_the_current_folder() -> None:
     [
         ("No, never push without asking me first.", "push without asking me first"),
         ("Always ship on Tuesday mornings, not before.", "ship on Tuesday mornings"),
-        ("Never touch `foo/bar.py`: it is generated.", "touch foo/bar.py"),
         ('Call it "the vault" in all docs.', "Call it 'the vault' in all docs"),
         ("Yes, run the tests (asked: shall I run all the slow ones too?)", "run the tests"),
         ("Use pnpm.", None),
@@ -440,10 +392,7 @@ def test_the_first_question_quotes_the_user_and_puts_no_words_together(statement
 
 RULES: dict[str, tuple[str, dict[str, object]]] = {
     "preferences/push.md": ("No, never push without asking me first.", {"confidence": "MEDIUM", "occurrences": 2}),
-    "preferences/newest.md": (
-        "Write the release notes in plain English.",
-        {"confidence": "MEDIUM", "created": "2026-06-20"},
-    ),
+    "preferences/newest.md": ("Write the notes in plain English.", {"confidence": "MEDIUM", "created": "2026-06-20"}),
     "preferences/terse.md": ("Use pnpm.", {"confidence": "HIGH", "occurrences": 9}),
 }
 
@@ -460,11 +409,8 @@ def ask_first(bed: Bed, rules: Mapping[str, tuple[str, dict[str, object]]]) -> F
 
 def test_the_first_question_asks_for_what_was_said_most_surely_and_most_often(bed: Bed) -> None:
     assert ask_first(bed, RULES).note == "personal-private/preferences/push.md"
-    rule: tuple[str, dict[str, object]] = (
-        "Always ship on Tuesday mornings.",
-        {"confidence": "HIGH", "created": "2026-05-01"},
-    )
-    recalled = ask_first(bed, {"preferences/old.md": rule})
+    rule = "Always ship on Tuesday mornings."
+    recalled = ask_first(bed, {"preferences/old.md": (rule, {"confidence": "HIGH", "created": "2026-05-01"})})
     assert recalled.question == 'what did I say about "ship on Tuesday mornings"?'
 
 
@@ -479,10 +425,8 @@ def test_the_first_answer_is_the_note_that_was_meant_and_no_other(
     show_first_recall(recalled)
     shown = capsys.readouterr().out
     meant = "personal-private/preferences/push.md"
-    assert (f"  | {meant}" in shown, f"{meant} should have been recalled, but was not" in shown) == (
-        comes_back,
-        not comes_back,
-    )
+    assert (f"  | {meant}" in shown) is comes_back
+    assert (f"{meant} should have been recalled, but was not" in shown) is not comes_back
     assert "like-" not in shown
 
 

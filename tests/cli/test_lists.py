@@ -14,33 +14,30 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.jobs.dashboard import view_of
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..console.support import Front, visible
 from ..review.support import Bed, make_bed
 
-LONG = "A page that shows how many charges were retried on each day of the month by the people who look after payments"
-SHOWN = "A page that shows how many charges were retried on each day of the month by the people who look …"
 PRIVATE = "personal-private"
 
 
 def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None:
-    note = vault / path
-    note.parent.mkdir(parents=True, exist_ok=True)
-    header = "\n".join(f"{key}: {value}" for key, value in {"status": status, **fields}.items())
-    note.write_text(f"---\n{header}\ncreated: 2020-01-01\nupdated: 2020-01-01\n---\n\n# Retries\n\n{text}\n", "utf-8")
+    days = {"created": "2020-01-01", "updated": "2020-01-01"}
+    put_note(vault, path, f"# Retries\n\n{text}", status=status, **fields, **days)
 
 
 @pytest.mark.parametrize("line", ["idea list", "idea gc", "inbox list", "topics list --project shop"])
 def test_a_list_marks_a_cut_text(vault: Path, memory: Command, line: str) -> None:
-    text = f"{LONG} and for whom nobody has made one so far."
+    shown = "A page that shows how many charges were retried on each day of the month by the people who look"
+    text = f"{shown} after payments and for whom nobody has made one so far."
     write(vault, f"{PRIVATE}/_idea-incubator/retries/_index.md", "incubating", text, kind="idea")
     write(vault, f"{PRIVATE}/_inbox/retries.md", "inbox", text, kind="preferences")
-    topic = vault / "personal-projects/shop/memory/retries.md"
-    topic.parent.mkdir(parents=True)
-    topic.write_text(f"---\nname: retries\ndescription: {text}\ntype: project\n---\n\n{text}\n", "utf-8")
+    topic = "personal-projects/shop/memory/retries.md"
+    put_note(vault, topic, text, name="retries", description=text, type="project")
     (row,) = [each for each in memory(*line.split()).out.splitlines() if each.startswith(("retries", "1 "))]
-    assert row.endswith(SHOWN)
+    assert row.endswith(f"{shown} …")
 
 
 @pytest.mark.parametrize(("said", "days"), [({}, 30), ({"surfaced_at": "2026-01-10T09:00:00Z"}, 22)])
@@ -48,12 +45,8 @@ def test_the_age_of_the_inbox_is_that_of_its_oldest_saying(
     vault: Path, memory: Command, monkeypatch: pytest.MonkeyPatch, said: dict[str, str], days: int
 ) -> None:
     monkeypatch.setattr("memoryvault.cli.inbox.local_today", lambda: date(2026, 2, 1))
-    note = vault / f"{PRIVATE}/_inbox/retries.md"
-    note.parent.mkdir(parents=True)
-    header = "".join(f"{key}: {value}\n" for key, value in said.items())
-    note.write_text(
-        f"---\nstatus: inbox\ncreated: 2026-01-02\nupdated: 2026-01-31\n{header}---\n\nUse tabs.\n", "utf-8"
-    )
+    noted = {"status": "inbox", "created": "2026-01-02", "updated": "2026-01-31"}
+    put_note(vault, f"{PRIVATE}/_inbox/retries.md", **noted, **said)
     assert f"1 note, the oldest from {days} days ago" in memory("vault", "inbox").err
 
 
@@ -70,6 +63,8 @@ def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
 ) -> None:
     write(vault, f"{PRIVATE}/notes/retries.md", "active", text, kind="note")
     assert memory("list").out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
+    write(vault, "personal-projects/shop/session-cost/s1.md", "active", text, kind="session-cost")
+    assert memory("list", "--kind", "session-cost").out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
 
 
 def test_what_was_said_last_is_listed_first(vault: Path, memory: Command) -> None:
@@ -79,19 +74,12 @@ def test_what_was_said_last_is_listed_first(vault: Path, memory: Command) -> Non
     assert [line[:10] for line in listed] == ["2026-05-01", "2026-02-03", "2025-12-24"]
 
 
-def test_what_a_session_cost_is_listed_by_its_session(vault: Path, memory: Command) -> None:
-    write(vault, "personal-projects/shop/session-cost/s1.md", "active", "What the session cost.", kind="session-cost")
-    assert memory("list", "--kind", "session-cost").out.splitlines()[0] == "2020-01-01  Retries  (session-cost, shop)"
-
-
-KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
-
-
 @pytest.mark.parametrize("line", ["list --status foo", "recall --filter status=foo", "recall x --filter status!=Foo"])
 def test_an_unknown_status_is_bad_usage(vault: Path, memory: Command, line: str) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    known = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
     told = memory(*line.split(), code=2)
-    assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {KNOWN}\n")
+    assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {known}\n")
 
 
 @pytest.mark.parametrize("line", ["list --status draft", "recall --filter status=Draft", "list --status ARCHIVED"])
@@ -175,11 +163,8 @@ def test_a_files_name_does_not_end_its_line(vault: Path, memory: Command, line: 
 def test_a_note_that_cannot_be_read_is_named_below_the_others(
     sandbox: ForkedSandbox, folder: str, command: list[str]
 ) -> None:
-    place = sandbox.vault / "personal-private" / folder
-    place.mkdir(parents=True, exist_ok=True)
-    header = "---\nkind: preferences\nstatus: pending\n---\n\n"
-    (place / "well.md").write_text(f"{header}Use tabs.\n")
-    (place / "huge.md").write_text(header + "x" * 8_100_000)
+    for name, text in (("well", "Use tabs."), ("huge", "x" * 8_100_000)):
+        put_note(sandbox.vault, f"{PRIVATE}/{folder}/{name}.md", text, kind="preferences", status="pending")
     done = sandbox.run(*command)
     assert done.returncode == 0, done.stderr
     assert "Use tabs." in done.stdout
@@ -190,25 +175,22 @@ def test_a_note_that_cannot_be_read_is_named_below_the_others(
 
 
 @pytest.mark.parametrize(
-    ("line", "well", "huge"),
+    ("line", "place"),
     [
-        ("list", f"{PRIVATE}/fix/well.md", f"{PRIVATE}/fix/huge.md"),
-        ("idea list", f"{PRIVATE}/_idea-incubator/well/_index.md", f"{PRIVATE}/_idea-incubator/huge/_index.md"),
-        ("watchlist", f"{PRIVATE}/_skill-watchlist/a/well.md", f"{PRIVATE}/_skill-watchlist/a/huge.md"),
-        (
-            "topics list --project shop",
-            "personal-projects/shop/memory/well.md",
-            "personal-projects/shop/memory/huge.md",
-        ),
+        ("list", f"{PRIVATE}/fix/{{}}.md"),
+        ("idea list", f"{PRIVATE}/_idea-incubator/{{}}/_index.md"),
+        ("watchlist", f"{PRIVATE}/_skill-watchlist/a/{{}}.md"),
+        ("topics list --project shop", "personal-projects/shop/memory/{}.md"),
     ],
 )
-def test_every_list_names_what_it_could_not_read(vault: Path, memory: Command, line: str, well: str, huge: str) -> None:
+def test_every_list_names_what_it_could_not_read(vault: Path, memory: Command, line: str, place: str) -> None:
     status = {"list": "active", "idea list": "incubating"}.get(line, "pending")
-    write(vault, well, status, "Which charges were retried.", kind="idea" if "idea" in line else "fix", name="well")
-    write(vault, huge, status, "x" * 8_100_000)
+    kind = "idea" if "idea" in line else "fix"
+    write(vault, place.format("well"), status, "Which charges were retried.", kind=kind, name="well")
+    write(vault, place.format("huge"), status, "x" * 8_100_000)
     said = memory(*line.split())
     assert "well" in said.out
-    assert f"{huge} is larger than 8 MB" in said.err
+    assert f"{place.format('huge')} is larger than 8 MB" in said.err
 
 
 def test_an_empty_list_counts_what_waits_though_it_cannot_be_read(vault: Path, memory: Command) -> None:
@@ -239,10 +221,8 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
         f"{PRIVATE}/_inbox/said.md": "kind: fix\nstatus: inbox\n---\n\nSaid.\n",
         "_meta/settings.md": "kind: settings\n---\n\n# Settings\n",
     }.items():
-        file = bed.vault / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"---\n{text}", "utf-8")
-    (bed.vault / PRIVATE / "none.md").write_text("")
+        put(bed.vault / path, f"---\n{text}")
+    put(bed.vault / PRIVATE / "none.md")
     return bed
 
 
@@ -281,8 +261,8 @@ def test_list_health_doctor_and_the_console_agree(bed: Bed, memory: Command, is_
 
 def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, memory: Command) -> None:
     reconcile_now(bed.settings)
-    (bed.vault / PRIVATE / "failure-incident/x.md").write_text("---\nkind: failure-incident\n---\n\nIt broke anew.\n")
-    (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
+    put_note(bed.vault, f"{PRIVATE}/failure-incident/x.md", "It broke anew.", kind="failure-incident")
+    put_note(bed.vault, f"{PRIVATE}/empty.md", "Not empty any more.", kind="fix")
     assert in_use(memory)["in_use"] == len(listed(memory)) == 5
     assert CatalogReader(Path(bed.settings.state.index_db)).set_aside(), "which knows the old ones"
 

@@ -3,7 +3,6 @@
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 import time
 import uuid
@@ -14,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime import hooklog
 from memoryvault.tests.sources.records import assistant, older, text_block, write
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.terminal import Terminal
 
 
 @pytest.fixture
@@ -52,34 +53,24 @@ def test_a_torn_line_is_left_out(sandbox: Sandbox, log_file: Path) -> None:
 @pytest.mark.slow
 def test_following_survives_a_rotation(sandbox: Sandbox, log_file: Path) -> None:
     hooklog.append(str(log_file), "info", "hook", name="Before")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "service", "logs", "-f"],
-        env=sandbox.environment,
-        cwd=sandbox.root,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    follower = Terminal(sandbox, ["service", "logs", "-f"], os.pipe)
     try:
-        assert process.stdout is not None
-        assert "Before" in process.stdout.readline()
+        follower.expect("Before")
         time.sleep(0.5)
         hooklog.append(str(log_file), "info", "hook", name="Last")
         os.rename(log_file, f"{log_file}.20260101")
         hooklog.append(str(log_file), "info", "hook", name="First")
-        assert "Last" in process.stdout.readline()
-        assert "First" in process.stdout.readline()
+        follower.expect("Last")
+        follower.expect("First")
     finally:
-        process.terminate()
-        process.communicate(timeout=10)
+        follower.process.terminate()
+        follower.close()
 
 
 def test_the_service_is_installed_looked_at_and_removed(sandbox: Sandbox, tmp_path: Path) -> None:
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
-    script = binaries / ("launchctl" if sys.platform == "darwin" else "systemctl")
-    script.write_text('#!/bin/sh\ncase "$*" in *is-active*) exit 3;; print*) exit 1;; esac\n')
-    script.chmod(0o755)
-    sandbox.settings = {"PATH": f"{binaries}:{os.environ.get('PATH', os.defpath)}"}
+    manager = tmp_path / "bin" / ("launchctl" if sys.platform == "darwin" else "systemctl")
+    put(manager, '#!/bin/sh\ncase "$*" in *is-active*) exit 3;; print*) exit 1;; esac\n').chmod(0o755)
+    sandbox.settings = {"PATH": f"{manager.parent}:{os.environ.get('PATH', os.defpath)}"}
     assert sandbox.run("service", "status").returncode == 1
     installed = json.loads(sandbox.memory("service", "install", "--json"))
     assert installed["changed"]
@@ -92,17 +83,8 @@ def test_the_service_is_installed_looked_at_and_removed(sandbox: Sandbox, tmp_pa
 # Logs and the job ledger hold no text of sessions or notes
 
 
-CANARIES = {
-    "rule": "quokkarule",
-    "correction": "quokkacorrection",
-    "answer": "quokkaanswer",
-    "prompt": "quokkaprompt",
-    "saved": "quokkasaved",
-    "agent": "quokkaagent",
-    "decision": "quokkadecision",
-    "broken": "quokkabroken",
-    "idea": "quokkaidea",
-}
+SAID = ("rule", "correction", "answer", "prompt", "saved", "agent", "decision", "broken", "idea")
+CANARIES = {name: f"quokka{name}" for name in SAID}
 """Of each place where text comes from a word of its own. Words at the end of a long sentence: a note's name, which logs
 may tell, is made of the first ones."""
 
@@ -127,21 +109,15 @@ def transcript(path: Path, session: str, first: int) -> None:
 
 def told(state: Path) -> Iterator[tuple[str, str]]:
     """(place, text) of all that is a log or a ledger."""
-    for path in sorted((state / "log").rglob("*")):
-        if path.is_file():
-            yield f"log/{path.name}", path.read_text("utf-8", "replace")
-    for path in sorted((state / "spool").rglob("*")):
-        if path.is_file():
-            yield f"spool/{path.name}", path.read_text("utf-8", "replace")
+    for folder in ("log", "spool"):
+        for path in sorted((state / folder).rglob("*")):
+            if path.is_file():
+                yield f"{folder}/{path.name}", path.read_text("utf-8", "replace")
     with closing(sqlite3.connect(state / "queue.db")) as connection:
         for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
             for row in connection.execute(f'SELECT * FROM "{table}"'):
-                yield (
-                    f"queue.db {table}",
-                    " ".join(
-                        value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in row
-                    ),
-                )
+                values = (each.decode("utf-8", "replace") if isinstance(each, bytes) else str(each) for each in row)
+                yield f"queue.db {table}", " ".join(values)
 
 
 @pytest.mark.slow
@@ -154,10 +130,8 @@ def test_neither_logs_nor_jobs_hold_what_was_said(sandbox: ForkedSandbox) -> Non
     call = {"session_id": session, "transcript_path": str(path), "cwd": "/home/dev/shop"}
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     sandbox.memory("save", "fix", "locks", "--body", f"Two workers wrote to one file {CANARIES['saved']}.")
-    proposal = f"---\nkind: fix\nstatus: pending\ndecision: {CANARIES['decision']}\n---\n\n# F\n\nFix it.\n"
-    review = sandbox.vault / "personal-private" / "_review"
-    review.mkdir(parents=True)
-    (review / "f.md").write_text(proposal, "utf-8")
+    waits = {"kind": "fix", "status": "pending", "decision": CANARIES["decision"]}
+    put_note(sandbox.vault, "personal-private/_review/f.md", "# F\n\nFix it.", **waits)
     sandbox.hook("SessionStart", {**call, "source": "startup"})
     sandbox.hook("UserPromptSubmit", {**call, "prompt": f"how do we run the linter {CANARIES['prompt']}?"})
     sandbox.hook("Stop", {**call, "last_assistant_message": CANARIES["agent"]})

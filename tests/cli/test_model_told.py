@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
 
 
 def in_health(sandbox: Sandbox) -> str:
-    """What `memory health` says of the model."""
     (line,) = [line for line in sandbox.memory("health").splitlines() if line.startswith("index ")]
     return line.partition(", model ")[2]
 

@@ -88,12 +88,6 @@ def test_a_name_that_no_entry_has_is_told_with_one_like_it(vault: Path, memory: 
         assert said in memory(command, name, code=1).err
 
 
-def test_a_name_that_is_taken_says_how_to_replace_the_entry(vault: Path, memory: Command) -> None:
-    line = ("save", "preferences", "tabs", "--body", "Always use tabs.")
-    memory(*line)
-    assert "`memory evolve tabs 'TEXT' 'REASON'` replaces it" in memory(*line, code=1).err
-
-
 # Progress of long commands is shown at a terminal only
 
 
@@ -132,7 +126,6 @@ WORKER = ("service", "worker", "--until-idle", "--timeout", "120")
 
 @pytest.fixture
 def backfill(sandbox: Sandbox) -> Sandbox:
-    """Three old sessions are to be mined."""
     for number in range(3):
         old_session(sandbox.projects / "-home-dev-shop", number, RULE)
     sandbox.memory("reflect", "corpus", "--execute")
@@ -207,7 +200,6 @@ def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbo
 # Commands with standard streams that are closed or full, as cron, service managers and agents' shells leave them
 
 
-SAVED = ("save", "preferences", "tabs", "--body", "Indent with tabs.")
 NO_TERMINAL = "terminal"
 NO_TEXT = "text"
 NO_REPORT = "the report is empty"
@@ -225,11 +217,8 @@ WITHOUT_INPUT = {
     "config model use nobody/nothing": (2, NO_TERMINAL),
     "vault scrub --stdin": (0, ""),
     "service mcp": (0, ""),
-    "list": (0, ""),
     "recall tabs": (0, ""),
-    "vault reindex": (0, ""),
     "doctor": (0, ""),
-    "skills watchlist": (0, ""),
     "service worker --until-idle": (0, ""),
 }
 """By the command: its exit code with a closed standard input, and a word of what it says on stderr."""
@@ -242,7 +231,7 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     for name, rule in (("proposed", "Always run the linter before a commit."), ("repository", "Never push to main.")):
         (streams.root / name).mkdir()
         (streams.root / name / "CLAUDE.md").write_text(f"# Rules\n\n- {rule}\n", "utf-8")
-    streams.memory(*SAVED)
+    streams.memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
     streams.memory("import", "seed", str(streams.root / "proposed"), "--yes")
     return streams
 
@@ -305,17 +294,12 @@ def test_a_full_output_is_an_error_of_one_line(streams: Sandbox, line: str) -> N
     done = run(streams, ">/dev/full", *line.split(), stdin="Indent with tabs.\n" * 10_000)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1:] == ["memory: cannot write the output: No space left on device"]
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
+    assert ("Traceback" in done.stderr, "Exception" in done.stderr) == (False, False)
 
 
 @pytest.mark.slow
 def test_the_exit_code_shows_an_error_that_cannot_be_printed(streams: Sandbox) -> None:
-    for redirection, line in (
-        (">/dev/full 2>/dev/full", "list"),
-        ("2>/dev/full", "save"),
-        ("2>/dev/full", "recall x -k 0"),
-    ):
+    for redirection, line in ((">/dev/full 2>/dev/full", "list"), ("2>/dev/full", "recall x -k 0")):
         assert run(streams, redirection, *line.split()).returncode == 1
 
 

@@ -123,14 +123,27 @@ def test_a_broken_settings_file_and_a_vault_that_is_away_do_not_prevent_a_pause(
     assert Path(StatePaths(str(sandbox.state)).stop_file).exists()
 
 
-def test_health_and_doctor_tell_a_pause_with_the_command_that_ends_it(sandbox: ForkedSandbox) -> None:
-    sandbox.memory("pause")
-    told = "! MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`"
-    assert told in sandbox.memory("health").splitlines()
-    found = sandbox.diagnosis()["worker"]
-    assert found["grade"] == "note"
-    assert found["detail"] == "MemoryVault is paused: nothing is recorded or said to sessions, and every job waits"
-    assert found["todo"] == "`memory resume`"
+@pytest.mark.parametrize(
+    ("line", "told", "about", "detail"),
+    [
+        ("pause", "MemoryVault is paused: nothing is recorded and no job starts; to go on, `memory resume`", "worker",
+         "MemoryVault is paused: nothing is recorded or said to sessions, and every job waits"),
+        ("jobs pause reflect.session", "paused by hand: reflect.session; no such job starts until `memory jobs resume "
+         "reflect.session`", "queue", "; paused: reflect.session"),
+    ],
+    ids=["all", "a kind of job"],
+)  # fmt: skip
+def test_health_and_doctor_tell_a_pause_with_the_command_that_ends_it(
+    sandbox: ForkedSandbox, line: str, told: str, about: str, detail: str
+) -> None:
+    sandbox.memory(*line.split())
+    assert f"! {told}" in sandbox.memory("health").splitlines()
+    found = sandbox.diagnosis()[about]
+    resume = line.replace("pause", "resume")
+    assert (found["grade"], found["todo"]) == ("note", f"`memory {resume}`")
+    assert found["detail"].endswith(detail)
+    sandbox.memory(*resume.split())
+    assert told not in sandbox.memory("health")
 
 
 def test_a_switch_that_cannot_be_turned_is_an_error(tmp_path: Path) -> None:
@@ -152,17 +165,6 @@ def test_a_link_that_leads_nowhere_is_no_pause_and_does_not_keep_one_from_beginn
     assert stop_file.is_file()
     assert not nowhere.exists()
     assert pause_notice(load_settings(sandbox.environment)) is not None
-
-
-def test_health_and_doctor_tell_a_paused_kind_of_job_with_the_command_that_resumes_it(sandbox: ForkedSandbox) -> None:
-    sandbox.memory("jobs", "pause", "reflect.session")
-    told = "! paused by hand: reflect.session; no such job starts until `memory jobs resume reflect.session`"
-    assert told in sandbox.memory("health").splitlines()
-    found = sandbox.diagnosis()["queue"]
-    assert (found["grade"], found["todo"]) == ("note", "`memory jobs resume reflect.session`")
-    assert found["detail"].endswith("; paused: reflect.session")
-    sandbox.memory("jobs", "resume", "reflect.session")
-    assert "reflect.session" not in sandbox.memory("health")
 
 
 def test_while_memory_is_switched_off_commands_leave_the_vault_as_it_is(sandbox: ForkedSandbox) -> None:

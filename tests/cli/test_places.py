@@ -15,6 +15,7 @@ from memoryvault.runtime.paths import require_folder
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
+from memoryvault.tests.support.files import put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.terminal import answered
@@ -74,14 +75,19 @@ def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: 
     assert not (tmp_path / "config.toml").exists()
 
 
-@pytest.mark.slow
-def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_path: Path) -> None:
+@pytest.fixture
+def known(tmp_path: Path) -> ForkedSandbox:
     sandbox = ForkedSandbox(tmp_path)
-    settings = load_settings(sandbox.environment)
-    note = sandbox.vault / "personal-private" / "fix" / "x.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("---\nkind: fix\n---\n\nText.\n", "utf-8")
-    reconcile_now(settings)
+    put_note(sandbox.vault, "personal-private/fix/x.md", kind="fix")
+    reconcile_now(load_settings(sandbox.environment))
+    return sandbox
+
+
+@pytest.mark.slow
+def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(
+    tmp_path: Path, known: ForkedSandbox
+) -> None:
+    sandbox = known
     mounted = sandbox.vault.rename(tmp_path / "elsewhere")
     for named in ([], ["--vault", str(sandbox.vault)]):
         line = sandbox.refused("init", *named)
@@ -99,13 +105,11 @@ def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("held", ["", ".Trash-1000", "lost+found"])
-def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(tmp_path: Path, held: str) -> None:
+def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(
+    tmp_path: Path, known: ForkedSandbox, held: str
+) -> None:
     """The place where a disk is mounted is there without the disk."""
-    sandbox = ForkedSandbox(tmp_path)
-    note = sandbox.vault / "personal-private" / "fix" / "x.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("---\nkind: fix\n---\n\nText.\n", "utf-8")
-    reconcile_now(load_settings(sandbox.environment))
+    sandbox = known
     shutil.rmtree(sandbox.vault)
     (sandbox.vault / held).mkdir(parents=True)
     told = f"memory: the vault {sandbox.vault} is empty, and this machine knows 1 entry of it: mount its disk"
@@ -142,29 +146,18 @@ def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_p
     assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in line
 
 
-def test_health_works_without_a_state_folder(tmp_path: Path) -> None:
-    (tmp_path / "state").touch()
-    done = ForkedSandbox(tmp_path).run("health")
-    assert done.returncode == 0, done.stderr
-    assert "! the state folder" in done.stdout
-
-
-def test_init_asks_nothing_where_no_state_folder_can_be_made(tmp_path: Path) -> None:
+def test_without_a_state_folder_init_asks_nothing_and_health_works(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
     sandbox = ForkedSandbox(tmp_path)
     line = sandbox.refused("init", "--yes", "--vault", str(sandbox.vault))
     assert line.startswith("memory: can't make the state folder")
     assert line.endswith("name another place with MEMORY_STATE_DIR\n")
+    assert "! the state folder" in sandbox.memory("health")
 
 
 NOBODYS = "~nobody-of-that-name/x"
-READING = (
-    "reflect corpus --root",
-    "reflect --session",
-    "import migrate contextvault",
-    "skills index --path",
-    "skills index --forget",
-)
+INDEX = ("skills index --path", "skills index --forget")
+READING = ("reflect corpus --root", "reflect --session", "import migrate contextvault", *INDEX)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +181,6 @@ def test_an_impossible_path_is_an_error_of_one_line(sandbox: ForkedSandbox, comm
         ("jobs pause nope", "'nope' is none of"),
         ("jobs schedule list nightly", "it shows all of them"),
         ("service logs -n -5", "-n is a number of lines"),
-        ("service logs -n 99999999999999999999", "-n is a number of lines"),
     ],
 )
 def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandbox, command: str, why: str) -> None:
@@ -202,9 +194,8 @@ def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> 
 def test_a_list_of_jobs_says_that_there_are_more(sandbox: ForkedSandbox) -> None:
     for idea in ("a", "b"):
         enqueue(load_settings(sandbox.environment), "research.idea", {"slug": idea}, unique_key=f"research.idea:{idea}")
-    assert (
-        sandbox.run("jobs", "list", "--limit", "2").stderr == "memory: these are the newest 2; --limit N shows more\n"
-    )
+    told = sandbox.run("jobs", "list", "--limit", "2").stderr
+    assert told == "memory: these are the newest 2; --limit N shows more\n"
     assert sandbox.run("jobs", "list").stderr == ""
 
 
@@ -220,7 +211,6 @@ def test_a_log_that_is_a_folder_is_named(sandbox: ForkedSandbox) -> None:
         ("recall anything", 0, "nothing in the vault answers that"),
         ("vault topics list", 2, "belongs to no project: name one with --project"),
         ("vault topics list --project shop", 0, "shop has no topics"),
-        ("vault incident add --body x", 0, ""),
         ("skills index", 0, ""),
         ("skills index --path skills", 2, "give the whole path of skills"),
         ("import seed --dry-run", 2, "give the whole path of ."),

@@ -15,6 +15,7 @@ from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -34,13 +35,10 @@ def _prompt(sandbox: Sandbox, text: str, caller: str = "hook alone") -> str:
         payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
         sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": session, "prompt": text})
         receipts = read_receipts(sandbox.state / "log" / "receipts.jsonl")
-        if [one["caller"] for one in receipts if one["session"] == session] == [caller] and _logged(sandbox, session):
+        log = (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
+        if [one["caller"] for one in receipts if one["session"] == session] == [caller] and f'"{session}"' in log:
             return session
     raise AssertionError("no hook was in time")
-
-
-def _logged(sandbox: Sandbox, session: str) -> bool:
-    return f'"{session}"' in (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
 
 
 QUESTION = "does each worker get a sqlite file of its own?"
@@ -117,33 +115,16 @@ def test_a_recall_of_doctor_is_not_the_last_recall(sandbox: Sandbox) -> None:
 @pytest.mark.alone
 @pytest.mark.hurried
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
-    for _ in range(3):
-        _prompt(sandbox, QUESTION)
-    inbox = sandbox.vault / "personal-private" / "_inbox"
-    inbox.mkdir(parents=True, exist_ok=True)
-    for number in range(51):
-        (inbox / f"{number}.md").write_text("---\nstatus: inbox\n---\n\nPerhaps.\n", "utf-8")
+    _prompt(sandbox, QUESTION)
     report = sandbox.json("health")
-    assert report["entries"]["groups"] == {"personal-private": 1}
-    assert report["waiting"]["inbox"] == 51
-    assert any("51" in warning for warning in report["warnings"])
+    assert (report["entries"]["groups"], report["index"]["entries"]) == ({"personal-private": 1}, 1)
     (prompts,) = [times for times in report["hooks"] if times["event"] == "UserPromptSubmit"]
-    assert prompts["count"] >= 3
-    assert prompts["degraded"] >= 3
-    assert prompts["budget_ms"] == 300.0
-    assert 0 < prompts["p50_ms"] <= prompts["p95_ms"] <= prompts["p99_ms"]
-    assert report["index"]["entries"] == 1
-    assert report["queue"]["dead"] == 0
+    assert prompts["count"] == prompts["degraded"] > 0
     assert report["processes"] == {"worker": None, "recall": None}
-    text = sandbox.memory("health")
-    assert "! the inbox holds 51 entries" in text
-    assert "UserPromptSubmit" in text
+    assert "UserPromptSubmit" in sandbox.memory("health")
     with sandbox.process("service", "worker"):
-        for _ in range(200):
-            worker = sandbox.json("health")["processes"]["worker"]
-            if worker is not None:
-                break
-        assert worker["megabytes"] > 5
+        wait_until(lambda: sandbox.json("health")["processes"]["worker"] is not None, "the worker runs")
+        assert sandbox.json("health")["processes"]["worker"]["megabytes"] > 5
 
 
 @pytest.mark.parametrize("network", [False, True])

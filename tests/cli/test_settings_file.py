@@ -11,7 +11,8 @@ from memoryvault.cli.settings_file import write_setting
 from memoryvault.hooks.install import EVENTS, STUB, install, installed_events, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for, trusted_by_codex
 from memoryvault.runtime.errors import SettingsError
-from memoryvault.runtime.settings import load_partial_settings, load_settings
+from memoryvault.runtime.settings import PartialSettings, load_partial_settings, load_settings
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
@@ -21,10 +22,7 @@ OWN = '# mine\n[memory]\nreview_mode = "auto"  # never ask\n'
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """A config.toml of the user's own."""
-    path = tmp_path / "config" / "config.toml"
-    path.parent.mkdir()
-    path.write_text(OWN)
-    return path
+    return put(tmp_path / "config" / "config.toml", OWN)
 
 
 def test_the_rest_of_the_file_stays_and_the_file_is_private(config: Path) -> None:
@@ -72,45 +70,35 @@ WRONG_TYPE = "[recall]\nk = 'many'\n"
 UNKNOWN = "[recal]\nk = 5\n"
 
 
-def readable(folder: Path, content: str | bytes) -> tuple[dict[str, object], tuple[str, ...], frozenset[str]]:
-    """What can be read of such a file: the settings that differ from their defaults, the faults, what is unread."""
-    path = folder / "config.toml"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    env = {"HOME": str(folder), "MEMORY_CONFIG": str(path), "MEMORY_STATE_DIR": str(folder / "state")}
-    found = load_partial_settings(env)
-    changed: dict[str, object] = {}
-    if found.settings.vault_path is not None:
-        changed["vault.path"] = str(found.settings.vault_path)
-    if found.settings.recall.k != 5:
-        changed["recall.k"] = found.settings.recall.k
-    return changed, found.faults, found.unread
+def readable(folder: Path, content: bytes) -> PartialSettings:
+    config = str(put(folder / "config.toml", content))
+    return load_partial_settings({"HOME": str(folder), "MEMORY_CONFIG": config, "MEMORY_STATE_DIR": f"{folder}/state"})
 
 
 def test_a_wrong_value_costs_no_other_setting(tmp_path: Path) -> None:
-    changed, faults, unread = readable(tmp_path, "[recall]\nk = 'many'\n[vault]\npath = '/v'\n")
-    assert changed == {"vault.path": "/v"}
-    assert unread == {"recall.k"}
-    assert [fault.split(":")[1] for fault in faults] == ["2"]
+    found = readable(tmp_path, b"[recall]\nk = 'many'\n[vault]\npath = '/v'\n")
+    assert found.settings.vault_path == Path("/v")
+    assert found.unread == {"recall.k"}
+    assert [fault.split(":")[1] for fault in found.faults] == ["2"]
 
 
-@pytest.mark.parametrize("misspelt", ["[vault]\npth = '/w'\n", "[vaul]\npath = '/w'\n", "vault = 3\n"])
-def test_a_misspelt_name_may_be_that_of_any_setting(tmp_path: Path, misspelt: str) -> None:
+@pytest.mark.parametrize("misspelt", [b"[vault]\npth = '/w'\n", b"[vaul]\npath = '/w'\n", b"vault = 3\n"])
+def test_a_misspelt_name_may_be_that_of_any_setting(tmp_path: Path, misspelt: bytes) -> None:
     """Of a place, say: what is not known then is not taken for its default."""
-    _, faults, unread = readable(tmp_path, f"{misspelt}[recall]\nk = 7\n")
-    assert len(faults) == 1
-    assert {"vault.path", "hosts.claude_config_dir"} <= unread
-    assert "recall.k" not in unread
+    found = readable(tmp_path, misspelt + b"[recall]\nk = 7\n")
+    assert len(found.faults) == 1
+    assert {"vault.path", "hosts.claude_config_dir"} <= found.unread
+    assert "recall.k" not in found.unread
 
 
 @pytest.mark.parametrize(
-    "fault", ["[vault\n", "=\n", "a = " + "[" * 100_000, "a = [\n" * 5_000, "a = " + "{a = " * 100_000, b"# \xff"]
+    "fault", [b"[vault\n", b"=\n", b"a = " + b"[" * 100_000, b"a = [\n" * 5_000, b"a = " + b"{a = " * 99_999, b"# \xff"]
 )
-def test_of_a_file_that_is_no_toml_nothing_counts(tmp_path: Path, fault: str | bytes) -> None:
-    whole = b"[recall]\nk = 7\n[vault]\npath = '/v'\n" + (fault if isinstance(fault, bytes) else fault.encode())
-    changed, faults, unread = readable(tmp_path, whole)
-    assert changed == {}
-    assert len(faults) == 1
-    assert {"recall.k", "vault.path"} <= unread
+def test_of_a_file_that_is_no_toml_nothing_counts(tmp_path: Path, fault: bytes) -> None:
+    found = readable(tmp_path, b"[recall]\nk = 7\n[vault]\npath = '/v'\n" + fault)
+    assert (found.settings.vault_path, found.settings.recall.k) == (None, 5)
+    assert len(found.faults) == 1
+    assert {"recall.k", "vault.path"} <= found.unread
 
 
 def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path) -> None:
@@ -120,8 +108,7 @@ def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path)
     file.write_text('{"hooks": ' + "[" * 100_000, "utf-8")
     with pytest.raises(SettingsError, match=f"{file} is nested too deeply"):
         uninstall(settings)
-    settings.hosts.codex_home.mkdir()
-    (settings.hosts.codex_home / "config.toml").write_text("a = " + "[" * 100_000, "utf-8")
+    put(settings.hosts.codex_home / "config.toml", "a = " + "[" * 100_000)
     assert not trusted_by_codex(settings)
 
 
@@ -130,9 +117,7 @@ def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path)
     [
         "1",
         '{"hooks": 3}',
-        '{"hooks": null}',
         '{"hooks": [7]}',
-        f'{{"hooks": [{{"args": ["-I", "-S", "{STUB}", "Stop"]}}]}}',
         f'{{"hooks": [{{"command": 3, "args": ["-I", "-S", "{STUB}", "Stop"]}}]}}',
     ],
 )
@@ -169,12 +154,10 @@ def test_one_agents_damaged_file_keeps_no_other_from_being_left(tmp_path: Path, 
 def sandbox(tmp_path: Path) -> Sandbox:
     """Set up, with hooks, a vault that only the settings file names, and an agent's folder that only it names."""
     sandbox = ForkedSandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
-    other = tmp_path / "other-claude"
-    other.mkdir()
-    (tmp_path / "config.toml").write_text(f"[hosts]\nclaude_config_dir = '{other}'\n", "utf-8")
-    (other / "settings.json").write_text('{"model": "opus"}', "utf-8")
+    other = put(tmp_path / "other-claude" / "settings.json", '{"model": "opus"}')
+    put(tmp_path / "config.toml", f"[hosts]\nclaude_config_dir = '{other.parent}'\n")
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
-    assert "Stop" in (other / "settings.json").read_text("utf-8")
+    assert "Stop" in other.read_text("utf-8")
     return sandbox
 
 

@@ -19,7 +19,7 @@ HEAVY = (
 """What takes 20 to 200 milliseconds, our own miner's patterns included."""
 SERVE = {
     "console": "starlette, uvicorn, huey",
-    "service mcp": "pydantic, starlette",
+    "service mcp": "pydantic, starlette, uvicorn",
     "service worker": "huey",
     "service up": "huey",
 }
@@ -38,6 +38,12 @@ def test_no_command_that_ends_by_itself_imports_what_it_may_not_need() -> None:
     assert imported_by("\n".join(f"import memoryvault.cli.{module}" for module in modules)) == []
 
 
+@pytest.mark.parametrize("name", SERVE)
+def test_a_command_that_stays_imports_what_it_serves_with_and_nothing_else(name: str) -> None:
+    module, *_ = COMMANDS[name]
+    assert set(imported_by(f"import memoryvault.cli.{module}")) <= set(SERVE[name].split(", "))
+
+
 def test_a_worker_does_not_import_what_only_its_children_and_few_of_its_jobs_need() -> None:
     code = "from memoryvault.tasks.jobs.wiring import build_worker"
     assert imported_by(code) == ["huey"]
@@ -52,9 +58,13 @@ def test_the_index_is_opened_with_its_vectors_and_without_numpy(tmp_path: Path) 
     assert imported_by(code) == []
 
 
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+
+
 @pytest.mark.slow
-def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(tmp_path: Path) -> None:
-    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(env: dict[str, str]) -> None:
     made = handlers(load_settings({**env, "PATH": os.environ["PATH"]}))
     assert set(made) == set(POLICIES) - {"spool.ingest"}, "the spool is taken in by the worker itself"
     assert all(callable(load_handler(kind)) for kind in made)
@@ -62,9 +72,8 @@ def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stays", [True, False])
-def test_a_worker_that_stays_loads_them_all_at_once(tmp_path: Path, stays: bool) -> None:
+def test_a_worker_that_stays_loads_them_all_at_once(env: dict[str, str], stays: bool) -> None:
     """An update that is installed under it would bring in half of itself; one that ends when it is idle need not."""
-    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
     code = (
         "import sys; from memoryvault.tasks.jobs.wiring import HANDLERS, build_worker\n"
         "from memoryvault.runtime.settings import load_settings\n"

@@ -20,6 +20,7 @@ from memoryvault.cli.terminal import read_line
 from memoryvault.cli.terminal_safety import PlainText, beneath, plain
 from memoryvault.cli.up import PlainPrinter
 from memoryvault.tests.sources.records import older
+from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
@@ -27,9 +28,7 @@ from memoryvault.tests.support.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[2]
 DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 TITLE = "\x1b]0;pwned\x07"
-CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4K\x07"
-UP = "\x1b[2A\x1b[2K"
-HOSTILE = f"{TITLE}{CLIPBOARD}{UP}\x9b2J \u202esdrawkcab\rOVER\x08\x7f"
+HOSTILE = f"{TITLE}\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2A\x1b[2K\x9b2J \u202esdrawkcab\rOVER\x08\x7f"
 
 
 @given(st.text(st.characters()))
@@ -92,9 +91,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     private = sandbox.vault / "personal-private"
 
     def note(place: str, front: str, body: str = f"The kettle {HOSTILE} whistles.") -> None:
-        path = private / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(f"---\n{front}\n---\n\n# Kettle {HOSTILE}\n\n{body}\n".encode())
+        put(private / place, f"---\n{front}\n---\n\n# Kettle {HOSTILE}\n\n{body}\n")
 
     quoted = json.dumps(HOSTILE)
     front = f"kind: preferences\nstatus: {{}}\ntags: [{quoted}]\nproject: ''\nsource: {quoted}"
@@ -105,13 +102,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     note("_idea-incubator/kettle/_index.md", front.replace("preferences", "idea").format("incubating"))
     note("_skill-watchlist/a/kettle.md", front.replace("preferences", "skill-pattern").format("pending"))
     note("preferences/kettle (conflicted copy 2026-01-01).md", front.format("active"), f"Mine {HOSTILE} is other.")
-    topic = sandbox.vault / "personal-projects" / "shop" / "memory"
-    topic.mkdir(parents=True)
-    (topic / "kettle.md").write_text(f"---\nkind: topic\n---\n\n# Kettle {HOSTILE}\n\nText {HOSTILE}.\n", "utf-8")
+    topic = "personal-projects/shop/memory/kettle.md"
+    put_note(sandbox.vault, topic, f"# Kettle {HOSTILE}\n\nText {HOSTILE}.", kind="topic")
     with (sandbox.state / "log" / "memoryvault.log").open("a") as log:
-        log.write(
-            json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info", "event": HOSTILE, "path": HOSTILE}) + "\n"
-        )
+        line = {"time": "2026-01-01T00:00:00Z", "level": "info", "event": HOSTILE, "path": HOSTILE}
+        log.write(json.dumps(line) + "\n")
     said = older(1, f"From now on, always whistle the kettle {HOSTILE} twice.", sessionId="s1")
     sandbox.transcript("s1", json.dumps(said) + "\n")
     with (sandbox.root / "config.toml").open("a") as config:

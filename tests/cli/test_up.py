@@ -34,7 +34,6 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 
 def reflections(sandbox: Sandbox) -> list[str]:
-    """The states of the jobs that mine sessions."""
     return [job["state"] for job in sandbox.json("jobs", "list", "--kind", "reflect.session")]
 
 
@@ -64,9 +63,7 @@ def test_it_keeps_running_without_questions(tmp_path: Path) -> None:
         assert lock_holder(state.recall_lock) is not None
 
 
-def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
-    sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
+def test_a_running_job_is_ended_before_the_worker_is_killed(sandbox: Sandbox) -> None:
     state = load_settings(sandbox.environment).state
     with sandbox.process("service", "up") as up:
         wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
@@ -215,14 +212,10 @@ def test_no_command_starts_what_uninstall_has_stopped(live: Sandbox) -> None:
     assert running(live) == []
     assert live.diagnosis()["round trip"]["grade"] in ("ok", "note"), "what it starts for that it ends"
     assert running(live) == []
-
-
-def test_init_allows_it_again(live: Sandbox) -> None:
-    live.memory("uninstall")
     live.memory("init", "--yes", "--vault", str(live.vault), "--history-days", "0")
     assert "uninstall" not in live.run("recall", "porcelain kettle").stderr
     state = state_of(live)
-    assert None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock))
+    assert None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock)), "init allows it again"
 
 
 def test_where_nothing_was_installed_recall_starts_the_service_as_ever(tmp_path: Path) -> None:

@@ -1,14 +1,11 @@
 """Lists and health say how many sessions wait to be mined, and for how long."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from memoryvault.hooks.wiring import is_wired
 from memoryvault.runtime.background import forbid_starts
-from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.services.waiting_sessions import SessionFigures, describe_sessions
@@ -16,10 +13,9 @@ from memoryvault.tasks.queue.ledger import Claim, Ledger
 
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
+from .conftest import worker_seems_to_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("queue")]
-
-NO_WORKER = "no worker runs: `memory service up`"
 
 
 def end_a_turn(sandbox: ForkedSandbox) -> None:
@@ -28,20 +24,9 @@ def end_a_turn(sandbox: ForkedSandbox) -> None:
     sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "transcript_path": str(transcript)})
 
 
-@contextmanager
-def worker(sandbox: ForkedSandbox) -> Iterator[None]:
-    """What tells everybody that a worker runs; it does nothing."""
-    lock = ProcessLock(load_settings(sandbox.environment).state.worker_lock)
-    assert lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> None:
     end_a_turn(sandbox)
-    told = f"1 session waits to be mined ({NO_WORKER})"
+    told = "1 session waits to be mined (no worker runs: `memory service up`)"
     done = sandbox.run("list")
     assert (done.stdout, done.stderr) == ("no entries match\n", f"memory: {told}\n")
     assert f"sessions         {told}" in sandbox.memory("health").splitlines()
@@ -50,7 +35,7 @@ def test_a_list_and_health_say_that_a_session_waits(sandbox: ForkedSandbox) -> N
     assert (told_programs["waiting"], told_programs["running"]) == (1, 0)
     assert 0 < told_programs["first_in_seconds"] <= 90
     assert sandbox.run("list", "--json").stderr == ""
-    with worker(sandbox):
+    with worker_seems_to_run(sandbox):
         assert re.search(r"waits to be mined \(in about \d+ s\)\n", sandbox.run("list").stderr)
 
 
@@ -71,14 +56,12 @@ def wired(_: Settings) -> bool:
 def test_a_pause_is_named_instead_of_the_time(sandbox: ForkedSandbox) -> None:
     end_a_turn(sandbox)
     sandbox.memory("jobs", "pause", "reflect.session")
-    with worker(sandbox):
-        assert sandbox.run("list").stderr == (
-            "memory: 1 session waits to be mined (jobs of this kind are paused: `memory jobs resume reflect.session`)\n"
-        )
+    with worker_seems_to_run(sandbox):
+        told = "jobs of this kind are paused: `memory jobs resume reflect.session`"
+        assert sandbox.run("list").stderr == f"memory: 1 session waits to be mined ({told})\n"
     sandbox.memory("pause")
-    assert sandbox.run("list").stderr == (
-        "memory: 1 session waits to be mined (MemoryVault is paused: `memory resume`)\n"
-    )
+    told = "MemoryVault is paused: `memory resume`"
+    assert sandbox.run("list").stderr == f"memory: 1 session waits to be mined ({told})\n"
 
 
 def test_trials_of_the_hooks_do_not_count_as_waiting_sessions(sandbox: ForkedSandbox) -> None:
@@ -107,7 +90,7 @@ def test_a_queue_that_cannot_be_read_keeps_no_list_from_being_printed(sandbox: F
     ],
 )
 def test_sessions_are_described_while_a_worker_runs(sandbox: ForkedSandbox, figures: SessionFigures, told: str) -> None:
-    with worker(sandbox):
+    with worker_seems_to_run(sandbox):
         assert describe_sessions(figures, load_settings(sandbox.environment), wired) == told
 
 

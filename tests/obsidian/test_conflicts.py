@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.entryfile import is_entry_name
-from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound
+from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.runtime.layout import is_conflict_copy, original_name
 from memoryvault.runtime.paths import is_note_name
 from memoryvault.runtime.settings import load_settings
@@ -22,6 +22,7 @@ from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import Bed
+from ..support.files import put
 from ..support.terminal import Terminal
 
 FOLDER = "personal-private/preferences"
@@ -32,10 +33,9 @@ THEIRS = "---\nkind: preferences\nstatus: active\n---\n\n# Tabs\n\nUse spaces.\n
 
 def conflict(vault: Path, mine: str | None = MINE, theirs: str = THEIRS) -> None:
     """A note and the copy that Syncthing left beside it."""
-    (vault / FOLDER).mkdir(parents=True, exist_ok=True)
-    (vault / COPY).write_text(theirs, "utf-8")
+    put(vault / COPY, theirs)
     if mine is not None:
-        (vault / NOTE).write_text(mine, "utf-8")
+        put(vault / NOTE, mine)
 
 
 @pytest.mark.parametrize(
@@ -55,19 +55,13 @@ def test_the_note_beside_a_copy_is_known_by_its_name(name: str) -> None:
     assert not is_note_name(name)
     assert not is_entry_name(name), "hooks agree"
     assert original_name(name) == "a b.md"
-
-
-def test_of_a_copy_of_a_copy_the_copy_is_the_original() -> None:
-    assert original_name("a (conflicted copy 1) (conflicted copy 2).md") == "a (conflicted copy 1).md"
-    twice = "a.sync-conflict-20260101-101010-ABCDEFG.sync-conflict-20260102-101010-ABCDEFG.md"
-    assert original_name(twice) == "a.sync-conflict-20260101-101010-ABCDEFG.md"
+    again = name.replace("a b", name.removesuffix(".md"), 1)
+    assert original_name(again) == name, "of a copy of a copy the copy is the original"
 
 
 def test_a_note_with_gits_conflict_marks_is_reported_by_the_review_and_never_edited(ask: Bed, memory: Command) -> None:
     header = "kind: fix\n<<<<<<< HEAD\nstatus: dismissed\n=======\nstatus: active\n>>>>>>> origin/main\n"
-    path = ask.vault / FOLDER / "tabs.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"---\n{header}---\n\nTabs.\n")
+    path = put(ask.vault / NOTE, f"---\n{header}---\n\nTabs.\n")
     before = path.read_bytes()
     for how in (["--list"], []):
         listed = memory("review", *how)
@@ -133,15 +127,8 @@ def test_two_machines_share_a_vault_by_git(tmp_path: Path) -> None:
 
 
 def test_a_note_about_conflicts_is_no_copy() -> None:
-    assert original_name("merge-conflicts.md") is None
-    assert original_name("conflicted copy.md") is None
-    for name in (
-        "merge-conflicts.md",
-        "conflicted copy.md",
-        "what is a sync-conflict.md",
-        "a_conflict-today.md",
-        "on conflicts (git).md",
-    ):
+    for name in ("conflicted copy.md", "what is a sync-conflict.md", "a_conflict-today.md", "on conflicts (git).md"):
+        assert original_name(name) is None
         assert not is_conflict_copy(name)
         assert is_entry_name(name)
 
@@ -163,10 +150,8 @@ def test_one_text_stays_and_the_decision_can_be_taken_back(bed: Bed, choice: Any
 def test_what_was_taken_back_on_two_devices_stays_taken_back(bed: Bed, choice: Choice) -> None:
     """Whose lines of ids are kept is no question for a person: each is a decision that was made."""
     here, there = {("s1", "r1"), ("s2", "r2")}, {("s2", "r2"), ("s3", "r3")}
-    (bed.vault / "_meta").mkdir(parents=True)
-    (bed.vault / TAKEN_BACK).write_text(text_with(EMPTY + "My words.\n", here), "utf-8")
-    beside = bed.vault / "_meta" / "taken-back.sync-conflict-20260101-101010-ABCDEFG.md"
-    beside.write_text(text_with(EMPTY, there), "utf-8")
+    put(bed.vault / TAKEN_BACK, text_with(EMPTY + "My words.\n", here))
+    beside = put(bed.vault / "_meta/taken-back.sync-conflict-20260101-101010-ABCDEFG.md", text_with(EMPTY, there))
     (copy,) = waiting_copies(bed.store)
     settle_copy(bed.journal, copy, choice, run="t")
     assert not beside.exists()
@@ -252,8 +237,3 @@ def test_undo_takes_no_older_choice_back_unasked(sandbox: ForkedSandbox) -> None
     terminal.press("m")
     assert terminal.close() == 0
     assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
-
-
-def test_an_unknown_copy_is_an_error(bed: Bed) -> None:
-    with pytest.raises(EntryNotFound):
-        find_copy(bed.store, "nothing")

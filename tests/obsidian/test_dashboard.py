@@ -20,14 +20,11 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.active import is_entry
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
+from ..support.files import put_note
 
 
 def note(bed: Bed, path: str, title: str, **fields: str) -> None:
-    """A note as a user would write it."""
-    file = bed.vault / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    header = "".join(f"{key}: {value}\n" for key, value in fields.items())
-    file.write_text(f"---\n{header}---\n\n# {title}\n\nText of {title}.\n", "utf-8")
+    put_note(bed.vault, path, f"# {title}\n\nText of {title}.", **fields)
 
 
 def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
@@ -97,6 +94,11 @@ def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -
         ("Third", "2024-12-31"),
         ("First", "2024-05-17"),
     ]
+    for number in range(13):
+        note(bed, f"personal-private/fix/n{number}.md", f"Note {number}", **noted)
+    refresh_dashboard(bed.store)
+    newest = (bed.vault / DASHBOARD).read_text("utf-8").split("## Newest entries (10 of 16)")[1]
+    assert newest.count("- [[") == 10
 
 
 @pytest.mark.parametrize(("device", "day"), [(socket.gethostname(), "2024-05-18"), (None, "2024-05-17")])
@@ -121,14 +123,6 @@ def test_a_topic_is_listed_by_its_description(bed: Bed) -> None:
     newest = (bed.vault / DASHBOARD).read_text("utf-8").split("## Newest entries")[1]
     assert f"[[personal-projects/shop/memory/deploy|{description}]] (topic, " in newest
     assert "Tag, then push" not in newest
-
-
-def test_the_heading_of_the_newest_says_how_many_of_all_are_listed(bed: Bed) -> None:
-    for number in range(13):
-        note(bed, f"personal-private/fix/n{number}.md", f"Note {number}", kind="fix", created="2026-11-23")
-    refresh_dashboard(bed.store)
-    _, _, newest = (bed.vault / DASHBOARD).read_text("utf-8").partition("## Newest entries (10 of 13)")
-    assert newest.count("- [[") == 10
 
 
 def test_the_same_vault_gives_the_same_note_and_it_is_not_written_again(bed: Bed) -> None:
@@ -191,21 +185,17 @@ def test_nothing_of_it_is_recalled(bed: Bed) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dashboard", "incubator-gc", "discovery"])
-def test_only_the_named_device_acts_on_the_whole_vault(sandbox: ForkedSandbox, kind: str) -> None:
-    settings_note = sandbox.vault / SETTINGS_NOTE
-    settings_note.parent.mkdir()
-    settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")
-    sandbox.memory("jobs", "schedule", "run", kind)
+@pytest.mark.parametrize(
+    ("schedule", "of_kind"), [("dashboard", "dashboard."), ("incubator-gc", "incubator."), ("discovery", "discover.")]
+)
+def test_only_the_named_device_acts_on_the_whole_vault(sandbox: ForkedSandbox, schedule: str, of_kind: str) -> None:
+    put_note(sandbox.vault, SETTINGS_NOTE, device="another-device")
+    sandbox.memory("jobs", "schedule", "run", schedule)
     sandbox.memory("service", "worker", "--until-idle")
     assert not (sandbox.vault / DASHBOARD).exists()
-    jobs = [
-        job
-        for job in sandbox.json("jobs", "list")
-        if job["kind"].split(".")[0] == kind.split("-")[0].replace("discovery", "discover")
-    ]
+    jobs = [job for job in sandbox.json("jobs", "list") if job["kind"].startswith(of_kind)]
     assert [job["history"][-1]["result"] for job in jobs if job["history"]] == [{"elsewhere": "another-device"}]
-    settings_note.write_text(f"---\ndevice: {socket.gethostname()}\n---\n", "utf-8")
-    sandbox.memory("jobs", "schedule", "run", kind)
+    put_note(sandbox.vault, SETTINGS_NOTE, device=socket.gethostname())
+    sandbox.memory("jobs", "schedule", "run", schedule)
     sandbox.memory("service", "worker", "--until-idle")
-    assert (sandbox.vault / DASHBOARD).exists() is (kind == "dashboard")
+    assert (sandbox.vault / DASHBOARD).exists() is (schedule == "dashboard")

@@ -9,9 +9,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.pipelines.review import Approve, Supersede
+from memoryvault.services.evolving import evolve
 from memoryvault.vault.entry import from_link, parse_entry, to_link
 from memoryvault.vault.header import split_header
+from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
 
@@ -54,15 +55,9 @@ def test_a_decision_is_understood_as_the_property_editor_writes_it(bed: Bed, wri
 
 
 def test_superseding_entries_link_each_other(bed: Bed) -> None:
-    bed.remember(CHOICE)
-    pending = bed.only("pending").path
-    bed.reviewer.decide(pending, Approve(), run="t")
-    old = bed.only("active").path
-    bed.remember(RULE)
-    bed.remember(GUESS)
-    inbox = bed.only("inbox").path
-    bed.reviewer.decide(inbox, Supersede(old), run="t")
-    archived = next(entry for entry in bed.entries() if entry.effective_status == "superseded" and entry.superseded_by)
+    (path,) = bed.remember(RULE).written
+    evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), Scrubbed("we agreed"))
+    archived = bed.only("superseded")
     assert archived.superseded_by is not None
     new = bed.store.read(archived.superseded_by)
     assert new.supersedes == archived.path

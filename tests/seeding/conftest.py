@@ -1,8 +1,11 @@
+"""Two repositories beside a vault."""
+
 from pathlib import Path
 
 import pytest
 
 from ..review.support import Bed, make_bed
+from ..support.files import put
 
 
 @pytest.fixture
@@ -12,16 +15,9 @@ def bed(tmp_path: Path) -> Bed:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A repository called shop."""
-    return _repository(tmp_path / "shop")
+    return put(tmp_path / "shop" / ".git" / "HEAD").parents[1]
 
 
 @pytest.fixture
 def blog(tmp_path: Path) -> Path:
-    """Another one."""
-    return _repository(tmp_path / "blog")
-
-
-def _repository(root: Path) -> Path:
-    (root / ".git").mkdir(parents=True)
-    return root
+    return put(tmp_path / "blog" / ".git" / "HEAD").parents[1]

@@ -10,6 +10,7 @@ from memoryvault.services.migrating import MigratedFile, Migration
 from memoryvault.services.undoing import Selector
 
 from ..review.support import RULE, Bed
+from ..support.files import put
 
 TERRAFORM = '---\ntitle: "Terraform"   # mine\nkind: note\ncreated: 2025-01-02\n---\n\n# Terraform\n\nBody.\n'
 PLACES = {
@@ -28,8 +29,7 @@ PLACES = {
 def old(tmp_path: Path) -> Path:
     root = tmp_path / "ContextVault"
     for name in PLACES:
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(TERRAFORM if "Terraform" in name else f"What {name} says.\n")
+        put(root / name, TERRAFORM if "Terraform" in name else f"What {name} says.\n")
     return root
 
 

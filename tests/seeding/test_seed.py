@@ -10,16 +10,17 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.pipelines.seeding import decision_in, grade, memory_in, rules_in
+from memoryvault.pipelines.seeding import decision_in, memory_in, rules_in
 from memoryvault.runtime.errors import UsageError
 from memoryvault.runtime.layout import REVIEW
 from memoryvault.services.evolving import evolve
 from memoryvault.services.seeding import Seeding
 from memoryvault.services.undoing import Selector
 from memoryvault.sources.instructions import Unread, project_key, repository_files
+from memoryvault.tests.support.files import put
 from memoryvault.vault.scrubbed import Scrubbed
 
-from ..review.support import RULE, Bed, said
+from ..review.support import Bed, make_bed
 
 TOKEN = "ghp_" + "b" * 36
 RULES = f"# Shop\n\n- Always ship on Tuesdays.\n- Never log the token {TOKEN} anywhere.\n"
@@ -52,8 +53,7 @@ def test_nothing_is_written_before_the_user_agrees(bed: Bed, shop: Path, monkeyp
 def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:
     plans = ("ROADMAP.md", "docs/archive/plan-search.md", "docs/plans/archive/2025-01-split.md", "plan_2025.md")
     for path in (*plans, "docs/guide.md", "docs/planets.md", "docs/adr/0001-one.md"):
-        (shop / path).parent.mkdir(parents=True, exist_ok=True)
-        (shop / path).write_text("# Plan\n\n- Always split the ledger by month.\n")
+        put(shop / path, "# Plan\n\n- Always split the ledger by month.\n")
     plan = seeding(bed).plan([shop])
     assert sorted((str(one.path.relative_to(shop)), one.why) for one in plan.unread) == [
         (path, "a plan says what was intended, not what holds") for path in sorted(plans)
@@ -64,9 +64,8 @@ def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:
 def test_each_project_has_an_entry_that_says_what_it_is_and_where_its_decisions_stand(bed: Bed, shop: Path) -> None:
     (shop / "CLAUDE.md").write_text("# Shop\n\nA shop that sells maps,\nin Flask.\n\n- Always ship on Tuesdays.\n")
     for number, status in ((1, "accepted"), (2, "rejected"), (3, "accepted")):
-        record = shop / f"docs/adr/000{number}-store.md"
-        record.parent.mkdir(parents=True, exist_ok=True)
-        record.write_text(f"# {number}. Use store {number}\n\n## Status\n\n{status}\n\n## Decision\n\nWe take it.\n")
+        text = f"# {number}. Use store {number}\n\n## Status\n\n{status}\n\n## Decision\n\nWe take it.\n"
+        put(shop / f"docs/adr/000{number}-store.md", text)
     seed(bed, shop)
     (index,) = [entry for entry in bed.reviewer.waiting() if entry.kind == "project-index"]
     assert index.body.startswith(
@@ -94,8 +93,6 @@ def test_proposals_wait_in_the_review_scrubbed_and_of_their_project(bed: Bed, sh
 
 @pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
 def test_no_review_mode_saves_what_a_file_says_unasked(tmp_path: Path, shop: Path, mode: str) -> None:
-    from ..review.support import make_bed
-
     bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode, CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
     (shop / "AGENTS.md").write_text("- ALWAYS ship at once, never ask the user twice.\n")
     seed(bed, shop)
@@ -123,14 +120,6 @@ def test_undone_proposals_are_proposed_again_and_decided_ones_are_not(bed: Bed, 
     assert seed(bed, shop) == []
 
 
-def test_existing_entry_is_not_proposed(bed: Bed, shop: Path) -> None:
-    bed.remember(said(RULE, "s1", "Always ship on Tuesdays."))
-    (shop / "CLAUDE.md").write_text(RULES)
-    made = seeding(bed).plan([shop])
-    assert made.known == 1
-    assert len(made.chosen) == 1
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 def test_statement_of_two_repositories_is_proposed_for_each(bed: Bed, shop: Path, blog: Path, at_once: bool) -> None:
     for repository in (shop, blog):
@@ -146,8 +135,7 @@ def test_statement_of_two_repositories_is_proposed_for_each(bed: Bed, shop: Path
 def test_general_or_rejected_statement_is_not_proposed_for_a_project(
     bed: Bed, shop: Path, blog: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "claude").mkdir()
-    (tmp_path / "claude" / "CLAUDE.md").write_text("- Always ship on Tuesdays.\n")
+    put(tmp_path / "claude" / "CLAUDE.md", "- Always ship on Tuesdays.\n")
     (shop / "CLAUDE.md").write_text("- Always ship on Tuesdays.\n- Never use tabs.\n")
     (blog / "CLAUDE.md").write_text("- Never use tabs.\n")
     everywhere, tabs = seed(bed, shop, user=True)
@@ -170,15 +158,17 @@ def test_a_long_file_does_not_flood_the_review(bed: Bed, shop: Path, tmp_path: P
 
 def test_links_nested_files_and_the_code_of_others(bed: Bed, shop: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("- Always stay outside of here.\n")
-    for name in ("packages/web", "node_modules/left-pad", ".venv/x", "docs/adr"):
-        (shop / name).mkdir(parents=True)
-    (shop / "CLAUDE.md").write_text("- Always be kind to others.\n")
+    for path, text in {
+        "CLAUDE.md": "- Always be kind to others.\n",
+        "packages/web/CLAUDE.md": "- Never use inline styles.\n",
+        "node_modules/left-pad/CLAUDE.md": "- Always pad left.\n",
+        ".venv/x/CLAUDE.md": "- Always activate it.\n",
+        "docs/adr/0001-x.md": "# 1. Be small\n\n## Decision\n\nStay small.\n",
+        "docs/adr/README.md": "- Always read this.\n",
+    }.items():
+        put(shop / path, text)
     (shop / "AGENTS.md").symlink_to("CLAUDE.md")
     (shop / "GEMINI.md").symlink_to(tmp_path / "secret.md")
-    (shop / "packages" / "web" / "CLAUDE.md").write_text("- Never use inline styles.\n")
-    (shop / "node_modules" / "left-pad" / "CLAUDE.md").write_text("- Always pad left.\n")
-    (shop / "docs" / "adr" / "0001-x.md").write_text("# 1. Be small\n\n## Decision\n\nStay small.\n")
-    (shop / "docs" / "adr" / "README.md").write_text("- Always read this.\n")
     os.mkfifo(shop / "docs" / "AGENTS.md")
     plan = seeding(bed).plan([shop])
     assert sorted(planned.proposal.statement for planned in plan.chosen) == [
@@ -195,18 +185,11 @@ def test_links_nested_files_and_the_code_of_others(bed: Bed, shop: Path, tmp_pat
 
 def test_the_agents_own_notes_and_the_users_instructions(bed: Bed, shop: Path, tmp_path: Path) -> None:
     memory = tmp_path / "claude" / "projects" / project_key(str(shop)) / "memory"
-    memory.mkdir(parents=True)
-    (memory / "MEMORY.md").write_text("- [T](t.md) — hook\n")
-    (memory / "t.md").write_text(
-        "---\nname: t\ndescription: Tests need Redis\nmetadata:\n  type: project\n---\n\nPort 1.\n"
-    )
-    for place, rule in (
-        ("claude/CLAUDE.md", "Always answer in English"),
-        ("home/.gemini/GEMINI.md", "Never use emoji"),
-        ("home/.config/opencode/AGENTS.md", "Prefer short functions"),
-    ):
-        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text(f"- {rule}.\n")
+    put(memory / "MEMORY.md", "- [T](t.md) — hook\n")
+    put(memory / "t.md", "---\nname: t\ndescription: Tests need Redis\nmetadata:\n  type: project\n---\n\nPort 1.\n")
+    put(tmp_path / "claude/CLAUDE.md", "- Always answer in English.\n")
+    put(tmp_path / "home/.gemini/GEMINI.md", "- Never use emoji.\n")
+    put(tmp_path / "home/.config/opencode/AGENTS.md", "- Prefer short functions.\n")
     seed(bed, shop, user=True)
     found = {entry.title: (entry.kind, entry.project) for entry in bed.reviewer.waiting()}
     assert found == {
@@ -219,8 +202,7 @@ def test_the_agents_own_notes_and_the_users_instructions(bed: Bed, shop: Path, t
 
 def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop: Path, tmp_path: Path) -> None:
     folder = tmp_path / "claude" / "projects" / project_key(str(shop))
-    (folder / "memory").mkdir(parents=True)
-    (folder / "memory" / "t.md").write_text("---\ndescription: Tests need Redis\ntype: project\n---\nPort 1.\n")
+    put(folder / "memory" / "t.md", "---\ndescription: Tests need Redis\ntype: project\n---\nPort 1.\n")
     (folder / "s.jsonl").write_text('{"cwd": "/elsewhere/other_shop"}\n')
     plan = seeding(bed).plan([shop])
     assert plan.chosen == ()
@@ -323,18 +305,6 @@ def test_rules_are_told_from_prose_code_comments_links_and_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stronger", "weaker"),
-    [
-        ("Never push to main without asking.", "Pushing to main happens on Tuesdays."),
-        ("You must run the linter before each commit.", "Prefer short commit messages."),
-        ("Prefer pnpm over npm here.", "The package manager here is pnpm."),
-    ],
-)
-def test_an_order_ranks_above_advice_and_advice_above_a_description(stronger: str, weaker: str) -> None:
-    assert grade(stronger)[0] > grade(weaker)[0]
-
-
-@pytest.mark.parametrize(
     ("rule", "description"),
     [
         ("Tabs in Makefiles, not spaces.", "Tabs are in the Makefiles."),
@@ -351,12 +321,6 @@ def decision(status: str = "Accepted") -> str:
         f"# ADR 0003: Use SQLite\n\n## Status\n\n{status}\n\n## Decision\n\nOne SQLite file.\nOne machine.\n\n"
         "More.\n\n## Consequences\n\nNone.\n"
     )
-
-
-def test_a_decision_record_gives_its_title_and_what_was_decided() -> None:
-    found = decision_in(decision())
-    assert found is not None
-    assert (found.kind, found.statement) == ("decision", "Use SQLite: One SQLite file. One machine.")
 
 
 def test_a_record_without_a_section_of_its_own_gives_what_comes_first() -> None:

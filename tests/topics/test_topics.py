@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.main import build_parser
-from memoryvault.cli.topics import ACTIONS
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
-from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.topics import Topics
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.command import Command, Said
+from memoryvault.tests.support.files import put
 from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, READ_COMMAND, TYPES
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
@@ -85,8 +85,7 @@ def test_a_topic_of_two_versions_is_given_in_neither_and_not_added_to(bed: Bed) 
     ],
 )
 def test_files_of_every_generation_are_read_and_keep_their_own_fields(bed: Bed, text: str) -> None:
-    (bed.vault / FOLDER).mkdir(parents=True)
-    (bed.vault / FOLDER / "t_1.md").write_text(text)
+    put(bed.vault / FOLDER / "t_1.md", text)
     topic = topics(bed).read("t_1")
     assert (topic.type, topic.description, topic.indexed) == ("feedback", "Five seconds", False)
     write(bed, "t_1", "New.", replace=topic.hash, type_="user", description="Ten seconds")
@@ -132,15 +131,6 @@ def test_no_new_topic_has_a_name_that_windows_reserves_and_one_that_has_can_go(b
     assert not (bed.vault / FOLDER / f"{slug}.md").exists()
 
 
-def test_links_out_of_the_vault_are_refused(bed: Bed, tmp_path: Path) -> None:
-    (tmp_path / "outside").mkdir()
-    (bed.vault / "personal-projects" / "shop").mkdir(parents=True)
-    (bed.vault / FOLDER).symlink_to(tmp_path / "outside")
-    with pytest.raises(PathRefused):
-        write(bed, "deploy")
-    assert list((tmp_path / "outside").iterdir()) == []
-
-
 def test_secrets_and_people_go(bed: Bed) -> None:
     token = "ghp_" + "b" * 36
     write(bed, "deploy", f"token {token}", description=f"token {token} of ann@example.com")
@@ -149,14 +139,7 @@ def test_secrets_and_people_go(bed: Bed) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"body": " "},
-        {"type_": "rule"},
-        {"type_": None},
-        {"description": ""},
-        {"description": "x" * 400},
-        {"body": "x" * 100_001},
-    ],
+    [{"body": " "}, {"type_": "rule"}, {"type_": None}, {"description": ""}, {"description": "x" * 400}],
 )
 def test_invalid_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
@@ -180,9 +163,8 @@ def test_a_removed_topic_is_kept_in_the_archive(bed: Bed) -> None:
 
 
 def test_the_users_own_lines_survive(bed: Bed) -> None:
-    (bed.vault / FOLDER).mkdir(parents=True)
     mine = "# Mine\r\n\r\n<!-- how to -->\r\n- [Old](old.md) — gone\r\nProse.\r\n"
-    (bed.vault / FOLDER / "MEMORY.md").write_bytes(mine.encode())
+    put(bed.vault / FOLDER / "MEMORY.md", mine)
     write(bed, "deploy")
     topics(bed).remove("deploy")
     assert (bed.vault / FOLDER / "MEMORY.md").read_bytes() == mine.encode()
@@ -339,23 +321,19 @@ def test_switched_off_the_notes_count_in_no_word_of_a_prompt_and_are_back_when_i
     assert f"{FOLDER}/ledger-8.md" in known, "they are not forgotten as deleted ones"
 
 
-def test_the_index_goes_with_the_last_topic_but_for_lines_of_the_users_own(bed: Bed) -> None:
+def test_the_index_goes_and_comes_back_with_the_last_topic_but_for_lines_of_the_users_own(bed: Bed) -> None:
     write(bed, "build")
-    topics(bed).remove("build")
+    before = bed.files()
+    Topics(bed.store, bed.journal, "shop", actor="agent").remove("build")
     assert not (bed.vault / FOLDER).exists(), "neither an empty index nor its folder"
+    bed.undo.carry_out(Selector(last=True))
+    assert bed.files() == before
+    topics(bed).remove("build")
     write(bed, "build", "Again.")
     assert files(bed) == ["build.md"]
     (bed.vault / FOLDER / "MEMORY.md").write_text("# Mine\n\n" + index(bed), "utf-8")
     topics(bed).remove("build")
     assert index(bed) == "# Mine\n\n"
-
-
-def test_taking_back_that_a_model_removed_the_last_topic_brings_the_index_back(bed: Bed) -> None:
-    write(bed, "build")
-    before = bed.files()
-    Topics(bed.store, bed.journal, "shop", actor="agent").remove("build")
-    bed.undo.carry_out(Selector(last=True))
-    assert bed.files() == before
 
 
 # The protocol that the plugin ships matches the code
@@ -364,30 +342,11 @@ def test_taking_back_that_a_model_removed_the_last_topic_brings_the_index_back(b
 ROOT = Path(__file__).resolve().parents[2]
 SKILL = ROOT / "plugin" / "skills" / "memory" / "topics.md"
 TEXT = SKILL.read_text("utf-8")
-COMMANDS = [
-    line
-    for block in [
-        *re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL),
-        *re.findall(r"`(memory vault topics [^`…]+)`", TEXT),
-    ]
-    for line in block.strip().splitlines()
-]
 
 
-def test_skill_names_every_action_and_no_other() -> None:
-    assert {shlex.split(command)[3] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
-        "importing is the user's business"
-    )
-
-
-def test_skill_names_the_four_types_and_no_other() -> None:
+def test_skill_names_the_four_types_and_no_other_and_the_current_limits() -> None:
     table = TEXT.split("## The four types")[1].split("##")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TYPES
-
-
-def test_skill_has_the_parts_of_a_protocol_and_the_current_limits() -> None:
-    headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
-    assert headings == ["When to read", "When to write", "The four types", "What not to write"]
     assert f"first {INDEX_LINES} lines ({INDEX_BYTES // 1000} KB)" in TEXT
     assert "<auto-memory>" in TEXT
 

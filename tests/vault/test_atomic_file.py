@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.runtime.atomic_file import append_synced, replace_file
+from memoryvault.runtime.atomic_file import replace_file
 
 
 @pytest.fixture
@@ -68,10 +68,3 @@ def test_of_many_threads_that_write_it_at_once_one_wins_and_none_fails(file: Pat
     assert faults == []
     assert file.read_bytes() in contents
     assert list(file.parent.iterdir()) == [file]
-
-
-def test_appending_makes_the_file_and_keeps_what_is_there(tmp_path: Path) -> None:
-    path = tmp_path / "lines"
-    append_synced(path, b"one\n")
-    append_synced(path, b"two\n")
-    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"one\ntwo\n", 0o600)

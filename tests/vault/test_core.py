@@ -10,25 +10,20 @@ def entry(path: str, body: str, project: str = "", occurrences: int = 1, priorit
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "is_one"),
     [
-        "Never push to main.",
-        "# Tests\n\nPlease don't touch the fixtures.",
-        "You must not edit generated code.",
-        "No trailing whitespace.",
-        "Avoid classes.",
-        "Don’t amend pushed commits.",
+        ("# Tests\n\nPlease don't touch the fixtures.", True),
+        ("You must not edit generated code.", True),
+        ("No trailing whitespace.", True),
+        ("Avoid classes.", True),
+        ("Don’t amend pushed commits.", True),
+        ("Use pnpm, not npm.", False),
+        ("Nothing else matters.", False),
+        ("# Never\n", False),
     ],
 )
-def test_a_ban_is_recognised_by_its_negation(text: str) -> None:
-    assert is_ban(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "Use pnpm, not npm.", "Keep answers short.", "Nothing else matters.", "# Never\n"]
-)
-def test_what_asks_for_something_is_no_ban(text: str) -> None:
-    assert not is_ban(text)
+def test_a_ban_is_recognised_by_its_negation(text: str, is_one: bool) -> None:
+    assert is_ban(text) is is_one
 
 
 def test_the_order_is_owner_then_bans_then_confirmations() -> None:

@@ -24,7 +24,6 @@ EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
         ("9999-12-31T23:59:59Z", EAST, None),
         ("last week", UTC, None),
         ("2026-13-45", UTC, None),
-        ("", UTC, None),
         (None, UTC, None),
     ],
 )
@@ -36,11 +35,9 @@ def test_a_time_is_on_the_day_of_the_users_zone(stamp: str | None, zone: timezon
     ("surfaced_at", "created", "updated", "meant"),
     [
         ("2026-02-10T22:47:13Z", "2026-11-23", "2026-11-23", "2026-02-10T22:47:13Z"),
-        ("2026-02-10T22:47:13Z", "2026-11-23", None, "2026-02-10T22:47:13Z"),
         ("2026-02-10T22:47:13Z", "2026-11-23", "2026-12-01", "2026-12-01"),
         ("last summer", "2026-11-23", None, "2026-11-23"),
         (None, "2026-11-23", "2026-12-01", "2026-12-01"),
-        (None, "2026-11-23", "", "2026-11-23"),
         (None, None, None, None),
     ],
 )
@@ -52,7 +49,6 @@ def test_a_note_was_last_meant_when_it_was_said_until_somebody_changes_it(
 
 @pytest.fixture(params=["Pacific/Kiritimati", "Pacific/Honolulu", "Europe/Berlin", "UTC"], scope="module")
 def of_zone(request: pytest.FixtureRequest) -> Iterator[str]:
-    """This process in another time zone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", request.param)
         time.tzset()
@@ -83,10 +79,9 @@ def test_the_day_of_a_clock_is_that_of_the_time_it_shows(of_zone: str) -> None:
     ("stamp", "shown"),
     [
         ("2026-03-01", "2026-03-01"),
-        ("2026-03-01T23:59:59", "2026-03-01"),
         ("2026-03-01 was a Sunday", "2026-03-01"),
         ("2026-03-01T1x:30:00Z", "2026-03-01"),
-        ("2026-03-01T10:30:00+0a:00", "2026-03-01"),
+        *((f"2026-03-01T17:05:09{offset}", "2026-03-01") for offset in ("+²²:00", "+00:¹¹", "+ab:cd", "+", "-00:0")),
         ("last week", "last week"),
         ("Z", "Z"),
         ("", ""),
@@ -94,8 +89,3 @@ def test_the_day_of_a_clock_is_that_of_the_time_it_shows(of_zone: str) -> None:
 )
 def test_of_what_is_no_time_with_a_zone_a_hook_shows_the_beginning(stamp: str, shown: str) -> None:
     assert day_of(stamp) == shown
-
-
-@pytest.mark.parametrize("offset", ["+²²:00", "+00:¹¹", "+ab:cd", "+", "-00:0"])
-def test_what_is_no_offset_leaves_the_day_as_it_is_written(offset: str) -> None:
-    assert day_of(f"2026-11-22T17:05:09{offset}") == "2026-11-22"

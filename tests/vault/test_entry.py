@@ -28,19 +28,15 @@ def test_all_fields_of_the_design_are_read() -> None:
         "superseded_reason: changed\npriority: high\naliases: [x]\nmood: good",
         "# The title\n\nText.",
     )
-    assert (entry.kind, entry.status, entry.created, entry.updated) == (
-        "preferences",
-        "active",
-        "2026-07-01",
-        "2026-07-02",
-    )
+    assert (entry.kind, entry.status) == ("preferences", "active")
+    assert (entry.created, entry.updated) == ("2026-07-01", "2026-07-02")
     assert (entry.tags, entry.group, entry.slug, entry.always_load) == (("a", "b"), "personal-private", "other", True)
     assert (entry.project, entry.fingerprint, entry.confidence, entry.occurrences) == ("app", "abc123", "high", 3)
     assert entry.sources == (Source("claude-code", "s1", ("u1", "u2")), Source("agent"))
     assert entry.written_by_agent
     assert (entry.surfaced_in_session, entry.surfaced_at) == ("s9", "2026-07-01T10:00:00Z")
-    assert (entry.supersedes, entry.superseded_by) == ("a/b.md", "c/d.md")
-    assert (entry.superseded_at, entry.superseded_reason) == ("2026-07-03T00:00:00Z", "changed")
+    assert (entry.supersedes, entry.superseded_by, entry.superseded_reason) == ("a/b.md", "c/d.md", "changed")
+    assert entry.superseded_at == "2026-07-03T00:00:00Z"
     assert (entry.priority, entry.aliases, dict(entry.extra)) == ("high", ("x",), {"mood": "good"})
     assert (entry.title, entry.body) == ("The title", "# The title\n\nText.")
     with pytest.raises(FrozenInstanceError):
@@ -58,11 +54,9 @@ def test_all_fields_of_the_design_are_read() -> None:
         ("personal-projects/bar/memory/MEMORY.md", "project: baz", "baz"),
         ("personal-projects/_archive/x/y.md", "x: 1", None),
         ("personal-projects/b/fix/x.md", "group: personal-projects/a", "b"),
-        ("projects/b/x.md", "group: projects/a", "b"),
+        ("personal-projects/My Shop/fix/x.md", "kind: fix", "my-shop"),
         ("personal-private/preferences/x.md", "group: personal-projects/shop", None),
-        ("personal-private/_always-load/x.md", "group: personal-projects/shop", None),
         ("personal-private/_review/x.md", "group: personal-projects/shop", "shop"),
-        ("personal-private/_archive/x.md.20260101.md", "group: personal-projects/shop", "shop"),
         ("personal-private/preferences/x.md", "group: projects/agentm", "agentm"),
     ],
 )
@@ -72,33 +66,30 @@ def test_the_project_is_derived_where_it_is_not_given(path: str, header: str, pr
     assert EntryFile(path, f"---\n{header}\n---\n\nBody.\n").project == (project or "")
 
 
-AS_OBSIDIAN_WRITES = [
-    ("status:\n  - dismissed", "dismissed", None),
-    ("status:\n- dismissed", "dismissed", None),
-    ("status: [dismissed]", "dismissed", None),
-    ('status: ["dismissed"] # for now', "dismissed", None),
-    ("status:\n  - active\n  - Dismissed", "dismissed", None),
-    ("status: [active, active]", "active", None),
-    ("status: []", "active", None),
-    ("status: Active\nkind: fix", "active", None),
-    ("project:\n  - bank", "active", "bank"),
-    ('project: "[[Shop]]"', "active", "shop"),
-    ("project: [[Shop]]", "active", "shop"),
-    ('project:\n  - "[[work/My Shop|the shop]]"\nkind: fix', "active", "my-shop"),
-    ("project: My Shop", "active", "my-shop"),
-    ("project: my_shop # ours", "active", "my-shop"),
-    ("project: [a, b]", "active", None),
-    ("project: null", "active", None),
-    ("project: ~ # none\nstatus: ~", "active", None),
-    ('project: "null"', "active", "null"),
-    ('"project": bank', "active", "bank"),
-    ("'status': dismissed", "dismissed", None),
-    ("source:\n  - host: x\n    records: [project]\nproject:\n", "active", None),
-    ("source:\n  records:\n    - status\nstatus:\n  # comment\n\n  - resolved", "resolved", None),
-]
-
-
-@pytest.mark.parametrize(("header", "status", "project"), AS_OBSIDIAN_WRITES)
+@pytest.mark.parametrize(
+    ("header", "status", "project"),
+    [
+        ("status:\n  - dismissed", "dismissed", None),
+        ("status:\n- dismissed", "dismissed", None),
+        ('status: ["dismissed"] # for now', "dismissed", None),
+        ("status:\n  - active\n  - Dismissed", "dismissed", None),
+        ("status: [active, active]", "active", None),
+        ("status: []", "active", None),
+        ("status: Active\nkind: fix", "active", None),
+        ('project: "[[Shop]]"', "active", "shop"),
+        ("project: [[Shop]]", "active", "shop"),
+        ('project:\n  - "[[work/My Shop|the shop]]"\nkind: fix', "active", "my-shop"),
+        ("project: My shop # ours", "active", "my-shop"),
+        ("project: [a, b]", "active", None),
+        ("project: null", "active", None),
+        ("project: ~ # none\nstatus: ~", "active", None),
+        ('project: "null"', "active", "null"),
+        ('"project": bank', "active", "bank"),
+        ("'status': dismissed", "dismissed", None),
+        ("source:\n  - host: x\n    records: [project]\nproject:\n", "active", None),
+        ("source:\n  records:\n    - status\nstatus:\n  # comment\n\n  - resolved", "resolved", None),
+    ],
+)
 def test_status_and_project_are_read_as_obsidian_writes_them(header: str, status: str, project: str | None) -> None:
     """By the index and by hooks, which have no time for YAML, alike."""
     entry = entry_of(header)
@@ -121,28 +112,24 @@ def test_what_a_hook_cannot_read_of_status_and_project_is_not_shown_by_it(header
     assert shown.status == "unreadable"
 
 
-@pytest.mark.parametrize("value", ["true", "True", "yes", "on", "[true]", "'true'"])
-def test_the_flag_of_always_load_is_read_alike(value: str) -> None:
+FLAGS = {
+    True: ["true", "True", "yes", "on", "[true]", "'true'"],
+    False: ["false", "no", "off", "~", "", "[]", "perhaps"],
+}
+
+
+@pytest.mark.parametrize(("flag", "value"), [(flag, value) for flag, values in FLAGS.items() for value in values])
+def test_the_flag_of_always_load_is_read_alike(flag: bool, value: str) -> None:
     """By the index and by hooks."""
-    assert entry_of(f"always_load: {value}").always_load
-    assert EntryFile("a.md", f"---\nalways_load: {value}\n---\n\nBody.\n").always_load
-
-
-@pytest.mark.parametrize("value", ["false", "no", "off", "~", "", "[]", "perhaps"])
-def test_anything_else_is_no_flag(value: str) -> None:
-    assert not entry_of(f"always_load: {value}").always_load
-    assert not EntryFile("a.md", f"---\nalways_load: {value}\n---\n\nBody.\n").always_load
+    assert entry_of(f"always_load: {value}").always_load is flag
+    assert EntryFile("a.md", f"---\nalways_load: {value}\n---\n\nBody.\n").always_load is flag
+    assert entry_of(f"always_load: {value}", path="personal-private/_always-load/x.md").always_load
 
 
 def test_a_file_whose_header_goes_on_beyond_what_is_read_is_not_shown(tmp_path: Path) -> None:
     long = f"---\nstatus: superseded\nproject: other\nx: {'y' * 300_000}\n---\n\nThe kettle is upstairs.\n"
     (tmp_path / "a.md").write_text(long)
     assert read_entry_file(str(tmp_path), "a.md") is None
-
-
-def test_a_folder_of_a_project_need_not_be_named_by_its_slug() -> None:
-    path = "personal-projects/My Shop/fix/x.md"
-    assert entry_of("kind: fix", path=path).project == EntryFile(path, "").project == "my-shop"
 
 
 def test_a_list_that_holds_itself_is_no_value() -> None:
@@ -164,13 +151,8 @@ def test_without_usable_frontmatter_all_is_null_and_nothing_raises(data: bytes) 
 
 def test_one_mistyped_line_does_not_hide_the_others() -> None:
     entry = entry_of('status: rejected\nkind: "unclosed\ntags: [a, b]\ncreated: 2026-13-45\nslug: s')
-    assert (entry.status, entry.slug, entry.tags, entry.kind, entry.created) == (
-        "rejected",
-        "s",
-        ("a", "b"),
-        None,
-        None,
-    )
+    assert (entry.status, entry.slug, entry.tags) == ("rejected", "s", ("a", "b"))
+    assert (entry.kind, entry.created) == (None, None)
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read() -> None:
@@ -183,11 +165,6 @@ def test_tags_in_the_ways_obsidian_knows_are_read() -> None:
     assert entry_of("tags:\n- '#a'\n- b/c\n- 2026\n- a").tags == ("a", "b/c", "2026")
     assert entry_of("tags: solo").tags == ("solo",)
     assert entry_of("tags:").tags == ()
-
-
-def test_always_load_follows_the_folder_too() -> None:
-    assert entry_of("kind: x", path="personal-private/_always-load/x.md").always_load
-    assert not entry_of("always_load: false").always_load
 
 
 @pytest.mark.parametrize("bad", ["0", "-3", "many", "1.5", "9999999999999999999999", "true", "[1]", ""])
@@ -214,11 +191,9 @@ def test_python_objects_in_yaml_are_never_built() -> None:
     [
         ("# One\n\n# Two", "One"),
         ("intro\n\n#  Spaced  #", "Spaced"),
-        ("## Second level only", None),
         ("#nospace", None),
         ("```\n# code\n```\n# Real", "Real"),
         ("~~~~ md\n# code\n~~~\n# still code\n~~~~\n# Real", "Real"),
-        ("#\n# Next", "Next"),
         ("# C# and F#", "C# and F#"),
         ("# Carriage\r\ntext", "Carriage"),
         ("", None),
@@ -228,29 +203,21 @@ def test_the_title_is_the_first_level_one_heading_outside_code(body: str, headin
     assert first_heading(body) == heading
 
 
-def test_a_fingerprint_is_the_same_in_every_version() -> None:
+def test_case_and_white_space_do_not_change_a_fingerprint_nor_does_a_version_and_words_do() -> None:
     assert fingerprint("body") == "230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"
-
-
-def test_case_and_white_space_do_not_change_a_fingerprint_and_words_do() -> None:
     assert fingerprint("The  Quick   Brown Fox\n\n  jumps\t lazy  \n") == fingerprint("the quick brown fox\njumps lazy")
     assert fingerprint("line one\r\nline two\r\n") == fingerprint("line one\nline two\n")
     assert fingerprint("we should use sqlite") != fingerprint("we should not use sqlite")
     assert fingerprint("see [[note-a]]") != fingerprint("see [[note-b]]")
 
 
-@given(st.binary(max_size=400))
-def test_no_bytes_can_make_reading_raise(data: bytes) -> None:
-    parse_entry("a.md", data)
-    parse_entry("a.md", b"---\n" + data + b"\n---\nbody")
-
-
-YAML_ISH = st.text(st.sampled_from("ab:-#?&*!|>'\"[]{},%@` \t\n\r01.~<=\u2028\x85é"), max_size=120)
-
-
-@given(YAML_ISH)
-def test_no_header_can_make_reading_raise(header: str) -> None:
-    entry = parse_entry("a.md", f"---\n{header}\n---\n\nbody\n".encode())
+@given(
+    st.text(st.sampled_from("ab:-#?&*!|>'\"[]{},%@` \t\n\r01.~<=\u2028\x85é"), max_size=120).map(str.encode)
+    | st.binary(max_size=400)
+)
+def test_no_header_can_make_reading_raise(header: bytes) -> None:
+    parse_entry("a.md", header)
+    entry = parse_entry("a.md", b"---\n" + header + b"\n---\n\nbody\n")
     assert isinstance(entry.tags, tuple)
 
 
@@ -264,7 +231,6 @@ def test_no_header_can_make_reading_raise(header: str) -> None:
         ("## Why\n\nSo.", "Why"),
         ("```\nmake\n```", "al"),
         ("", "al"),
-        ("Use tabs - never spaces. Ever.", "Use tabs - never spaces"),
         ("Where x > 4, step 1) comes first.", "Where x > 4, step 1) comes first"),
     ],
 )

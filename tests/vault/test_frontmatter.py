@@ -53,15 +53,12 @@ def test_a_field_that_has_the_value_already_keeps_its_spelling() -> None:
     assert set_fields(HAND_WRITTEN, same) == HAND_WRITTEN
 
 
-FOLDED = HAND_WRITTEN[HAND_WRITTEN.index("description") : HAND_WRITTEN.index('"quoted key"')]
-
-
 @pytest.mark.parametrize(
     ("changes", "old", "new"),
     [
         ({"status": "resolved"}, "status: active  # until", "status: resolved  # until"),
         ({"tags": ["three"]}, "tags:\n- one   # first\n- two\n", "tags: [three]\n"),
-        ({"description": None}, FOLDED, ""),
+        ({"description": None}, HAND_WRITTEN[HAND_WRITTEN.index("desc") : HAND_WRITTEN.index('"quoted')], ""),
     ],
 )
 def test_a_change_is_of_the_lines_of_its_field(changes: dict[str, FieldValue], old: str, new: str) -> None:
@@ -76,12 +73,6 @@ def test_new_fields_take_their_place_in_the_designs_order() -> None:
     assert lines.index("mood: good") == lines.index("occurrences: 2") + 1
     assert [line for line in lines if line not in ("created: 2026-07-01", "occurrences: 2", "mood: good")] == (
         HAND_WRITTEN.splitlines()
-    )
-
-
-def test_the_first_of_our_fields_goes_before_later_ones() -> None:
-    assert (
-        set_fields("---\nmood: x\ntags: [a]\n---\nb\n", {"kind": "k"}) == "---\nmood: x\nkind: k\ntags: [a]\n---\nb\n"
     )
 
 
@@ -123,7 +114,6 @@ CONFLICTED = (
             "title: Deploys: the short way",
         ),
         ("---\nkind: a\nno field\n---\nbody\n", 3, "no field"),
-        ("---\nkind: a\ntags:\n  - x\n - y\n---\nbody\n", 5, " - y"),
         ("---\r\nkind: a\r\ncreated: {{date:YYYY}}\r\n---\r\nbody\r\n", 3, "created: {{date:YYYY}}"),
         (CONFLICTED, 3, "<<<<<<< HEAD"),
         (CONFLICTED.replace("<<<<<<< HEAD\n", "").replace("=======\nstatus: active\n", ""), 4, ">>>>>>> origin/main"),
@@ -172,19 +162,12 @@ def test_a_header_that_an_edit_would_garble_is_refused_or_left_whole(text: str) 
     [
         ("a/b c.md", "a/b c.md"),
         ("Привет", "Привет"),
-        ("2026-07-01", "2026-07-01"),
         ("2026-07-01T10:00:00Z", "2026-07-01T10:00:00Z"),
         ("yes", '"yes"'),
-        ("null", '"null"'),
-        ("1e5", '"1e5"'),
         ("12:30:45", '"12:30:45"'),
         ("2026-99-99", '"2026-99-99"'),
         ("a: b", '"a: b"'),
-        ("a #b", '"a #b"'),
-        ("- a", '"- a"'),
         ('say "hi"\n', '"say \\"hi\\"\\n"'),
-        (" a", '" a"'),
-        ("*a", '"*a"'),
         ("", '""'),
         (True, "true"),
         (3, "3"),

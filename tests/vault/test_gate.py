@@ -57,12 +57,6 @@ def test_a_note_of_which_nothing_is_known_counts_as_an_average_one(gate: str) ->
     kinds = [sure(kind, None) for kind in ("preferences", "fact", "workflow")]
     said = [sure(None, confidence) for confidence in ("HIGH", "MEDIUM", "LOW")]
     assert min(kinds) < sure(None, None) < max(kinds)
-    assert min(said) < sure(None, None) < max(said)
+    assert said[2] < sure(None, None) < said[0], "a hint is needed less often than what was said plainly"
     assert sure("idea-research", "unheard of") == sure(None, None)
     assert sure("Preferences", "high") == sure("correction", "HIGH")
-
-
-@pytest.mark.parametrize("gate", [BY_MEANING, BY_WORDS])
-def test_what_was_said_plainly_is_needed_more_often_than_a_hint(gate: str) -> None:
-    pair = word_features([], set(), 9)
-    assert log_odds(gate, pair | note_features(None, "HIGH")) > log_odds(gate, pair | note_features(None, "LOW"))

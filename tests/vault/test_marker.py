@@ -33,6 +33,12 @@ def a_marker(session: str = "abc123", offset: int = 0) -> Marker:
     return Marker(session, "2026-07-01T10:00:00Z", "startup", "/t/abc123.jsonl", "/w/app", "claude-code", offset)
 
 
+def offset_in(markers: Path) -> int:
+    marker = read_marker(marker_path(str(markers), "abc123"))
+    assert marker is not None
+    return marker.offset
+
+
 def test_a_marker_is_seven_readable_lines(tmp_path: Path) -> None:
     assert create_marker(str(tmp_path), a_marker())
     path = tmp_path / "session-id-abc123.start"
@@ -47,15 +53,6 @@ def test_a_marker_is_seven_readable_lines(tmp_path: Path) -> None:
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == [path.name]
-
-
-def test_a_second_hook_does_not_overwrite_the_marker(tmp_path: Path) -> None:
-    markers = str(tmp_path)
-    create_marker(markers, a_marker(offset=7))
-    assert not create_marker(markers, a_marker(offset=0))
-    marker = read_marker(marker_path(markers, "abc123"))
-    assert marker is not None
-    assert marker.offset == 7
 
 
 def _create(markers: str, number: int, start: object) -> None:
@@ -74,9 +71,7 @@ def test_of_many_processes_exactly_one_creates_it(tmp_path: Path) -> None:
         worker.join(20)
     codes = [worker.exitcode for worker in workers]
     assert codes.count(0) == 1
-    marker = read_marker(marker_path(str(tmp_path), "abc123"))
-    assert marker is not None
-    assert marker.offset == codes.index(0)
+    assert offset_in(tmp_path) == codes.index(0)
 
 
 def test_touch_moves_the_last_event_and_rewrite_keeps_it(tmp_path: Path) -> None:
@@ -88,9 +83,7 @@ def test_touch_moves_the_last_event_and_rewrite_keeps_it(tmp_path: Path) -> None
     assert last_event_at(path) == 1000
     assert read_marker(path) == a_marker(offset=99)
     assert touch_marker(markers, "abc123")
-    event = last_event_at(path)
-    assert event is not None
-    assert event > 1000
+    assert (last_event_at(path) or 0) > 1000
 
 
 def test_a_resumed_session_goes_on_where_mining_stopped(tmp_path: Path) -> None:
@@ -101,9 +94,7 @@ def test_a_resumed_session_goes_on_where_mining_stopped(tmp_path: Path) -> None:
     assert list_markers(markers) == []
     assert list_markers(markers, REFLECTED) == ["abc123"]
     assert not create_marker(markers, a_marker())
-    marker = read_marker(marker_path(markers, "abc123"))
-    assert marker is not None
-    assert marker.offset == 500
+    assert offset_in(tmp_path) == 500
     assert list_markers(markers, REFLECTED) == []
     assert mark_reflected(markers, "abc123")
     assert touch_marker(markers, "abc123")
@@ -148,11 +139,8 @@ def test_a_damaged_marker_is_none(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("offset", ["-5", "x", "1e3", "٣", "9" * 40, ""])
 def test_a_damaged_offset_reads_the_session_again_from_the_start(tmp_path: Path, offset: str) -> None:
-    path = tmp_path / "session-id-abc123.start"
-    path.write_text(f"session_id: abc123\noffset: {offset}\n")
-    marker = read_marker(str(path))
-    assert marker is not None
-    assert marker.offset == 0
+    (tmp_path / "session-id-abc123.start").write_text(f"session_id: abc123\noffset: {offset}\n")
+    assert offset_in(tmp_path) == 0
 
 
 ANY_TEXT = st.text(st.characters(), max_size=200)

@@ -77,19 +77,13 @@ def test_outside_git_it_is_the_folder(tmp_path: Path) -> None:
     [
         ("/h/code/shop/.worktrees/1", "shop"),
         ("/h/code/shop/.worktrees/ann/new-till", "shop"),
-        ("/h/code/shop/.worktrees/1/src/till", "shop"),
         ("/h/code/shop/.claude/worktrees/brave-otter", "shop"),
         ("/h/code/shop.worktrees/till", "shop"),
         ("/h/code/shop/.worktrees/1/.claude/worktrees/2", "shop"),
-        ("/h/shop.worktrees/till", "shop"),
         # Nothing there says whose they were.
         ("/h/.worktrees/1", "1"),
-        ("/h/.claude/worktrees/2", "2"),
-        ("/.worktrees/3", "3"),
         ("/h/code/shop/worktrees/4", "4"),
         ("/h/code/shop/.worktrees", "worktrees"),
-        ("/h/code/shop/.claude/worktrees", "worktrees"),
-        ("/h/code/shop.worktrees", "shop-worktrees"),
     ],
 )
 def test_a_worktree_that_is_gone_with_its_repository_has_the_repositorys_name(cwd: str, project: str) -> None:
@@ -166,10 +160,10 @@ def test_a_git_file_can_only_name_another_project(repository: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("name", "slug"), [("Crème_Brûlée", "creme-brulee"), ("a--b", "a-b"), ("", ""), ("проект", "project-cebb5ccc")]
+    ("name", "slug"), [("Crème_Brûlée", "creme-brulee"), ("a--b", "a-b"), ("", ""), ("проект", "project-[0-9a-f]{8}")]
 )
 def test_a_name_is_made_of_ascii_words(name: str, slug: str) -> None:
-    assert project_slug(name) == slug or (name == "проект" and project_slug(name).startswith("project-"))
+    assert re.fullmatch(slug, project_slug(name))
 
 
 @pytest.mark.parametrize("said", ["off", "OFF\n", "# secret customer\noff\n"])

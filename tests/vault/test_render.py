@@ -17,7 +17,6 @@ from memoryvault.vault.render import (
     introduced,
     render_always_load,
     render_block,
-    select_fitting,
     select_hits,
     status_line,
 )
@@ -45,11 +44,6 @@ def note(name: str, body: str, priority: str = "") -> dict[str, object]:
     return always(f"personal/_always-load/{name}.md", f"---\n{header}---\n\n{body}")
 
 
-@pytest.mark.parametrize(("text", "tokens"), [("", 1), ("x" * 40, 10), ("x" * 4000, 1000), ("語" * 40, 30)])
-def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -57,7 +51,6 @@ def test_four_characters_count_as_a_token_and_other_scripts_more(text: str, toke
         ("Talk. " * 60 + "The printer is on floor 3. Then lunch.", "[…] The printer is on floor 3. Then lunch."),
         ("# Notes\n\n" + "Talk.\n" * 60 + "- The Printer: floor 3.", "# Notes\nTalk.\n[…] - The Printer: floor 3."),
         ("Talk. " * 60, "Talk. " * 60),
-        ("Never do these:\n" + "- Talk.\n" * 60 + "- Eat on the floor.", "Never do these:\n[…] - Eat on the floor."),
         (
             "We never do\n\n1. on a Friday:\n" + "   - talk\n" * 60 + "   - eat on the floor",
             "We never do\n[…] - eat on the floor",
@@ -78,28 +71,12 @@ def test_of_a_long_text_the_sentence_with_the_prompts_words_is_shown(text: str, 
         ("- gamma - delta of an old text", ""),
         ("- an item of more than thirty letters - nested", "Never:\n- an item of more than thirty letters - nested"),
         ("Now and then.", "Now and then."),
-        ("", ""),
     ],
 )
 def test_a_passage_comes_with_the_line_that_introduces_it(passage: str, shown: str) -> None:
     listed = "- alpha\n- beta beta\n- gamma\n- an item of more than thirty letters\n  - nested\n"
     body = f"Now and then.\n\nNever:\n{listed}"
     assert introduced(passage, body) == shown
-
-
-@pytest.mark.parametrize(
-    ("sizes", "budget", "kept"),
-    [
-        ([400] * 5, 250, [0, 1]),
-        ([408] * 5, 320, [0, 1, 2]),
-        ([400] * 3, -1, [0, 1, 2]),
-        ([400] * 3, 0, [0, 1, 2]),
-        ([4000, 400, 4000, 40], 120, [1, 3]),
-        ([], 10, []),
-    ],
-)
-def test_an_oversized_block_is_skipped_and_later_ones_still_fit(sizes: list[int], budget: int, kept: list[int]) -> None:
-    assert select_fitting(["x" * size for size in sizes], budget) == kept
 
 
 def test_order_is_by_priority_then_path_whatever_the_listing() -> None:
@@ -151,7 +128,6 @@ def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
 @pytest.mark.parametrize(
     ("item", "line"),
     [
-        ({"title": "Commit messages", "excerpt": "Present tense."}, "Commit messages: Present tense."),
         ({"body": "# Commit messages\n\nPresent tense."}, "Commit messages: Present tense."),
         ({"title": "Always use pnpm for …", "excerpt": "Please always use pnpm for builds."},
          "Please always use pnpm for builds."),
@@ -169,21 +145,16 @@ def test_a_title_is_given_where_the_text_does_not_say_it_else_a_slug(item: dict[
     assert shown == f"- {line}"
 
 
-def test_mappings_serve_as_well_as_objects() -> None:
-    hit = {"slug": "a", "excerpt": "text", "created": "2026-01-02"}
-    assert render_block([hit], 0).endswith("\n- 2026-01-02: text\n")
-
-
 def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> None:
     """To an agent the day of a backfill would make an old rule look fresh."""
     hit = {"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z", "created": "2026-11-23"}
     assert "- 2024-05-17: text\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
     assert "- 2026-12-01: text\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
+    assert "- 2026-11-23: text\n" in render_block([hit | {"surfaced_at": ""}], 0)
 
 
 @pytest.mark.parametrize(("zone", "day"), [("Pacific/Kiritimati", "2024-05-18"), ("Pacific/Honolulu", "2024-05-17")])
 def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: str, day: str) -> None:
-    """As in `memory recall` and to agents that ask."""
     with monkeypatch.context() as patch:
         patch.setenv("TZ", zone)
         time.tzset()
@@ -218,11 +189,6 @@ def test_nothing_that_names_an_entry_drives_a_terminal_either() -> None:
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
-def test_the_status_line_counts_and_names() -> None:
-    assert status_line(["a", "b"]) == "Loaded 2 relevant entries: a, b"
-    assert status_line([]) == "Loaded 0 relevant entries"
-
-
 # A note as its reader sees it: each thing once
 
 
@@ -237,11 +203,12 @@ EVIDENCE = "## Evidence\n\nProposed because: it was said twice.\n\n"
         ("# Use pnpm\n\nUse pnpm instead of npm.\n\n> Use pnpm instead\n> of npm.", "Use pnpm instead of npm."),
         ("# Another heading\n\nUse it.", "# Another heading\n\nUse it."),
         ("# Use pnpm", ""),
-        ("", ""),
     ],
 )
 def test_what_only_repeats_the_title_or_the_statement_is_left_out(body: str, left: str) -> None:
     assert said_once(body, "Use pnpm") == left
+    mine = "Use pnpm.\n\nMy remark.\n\nUse pnpm."
+    assert said_once(mine, "Tools") == mine, "words of the user below are kept whatever they repeat"
 
 
 def test_a_title_that_is_the_statement_cut_off_is_left_out() -> None:
@@ -252,11 +219,6 @@ def test_a_title_that_is_the_statement_cut_off_is_left_out() -> None:
     assert not is_title_cut("# Use pnpm\n\nUse pnpm instead.", "Use pnpm")
 
 
-def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
-    body = "Use pnpm.\n\nMy remark.\n\nUse pnpm."
-    assert said_once(body, "Tools") == body
-
-
 # Evidence is for the reader of a note; recall sees what stands before it
 
 
@@ -264,13 +226,8 @@ def test_words_of_the_user_below_are_kept_whatever_they_repeat() -> None:
     ("body", "kept"),
     [
         ("Ship on Tuesdays.\n\n## Evidence\n\n> we ship on Tuesdays\n", "Ship on Tuesdays."),
-        ("Ship on Tuesdays.\n", "Ship on Tuesdays.\n"),
-        (
-            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
-            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
-        ),
+        ("Evidence shows it.\n\n### Evidence of more\n", "Evidence shows it.\n\n### Evidence of more\n"),
         ("## Evidence\n\n> only that\n", ""),
-        ("", ""),
     ],
 )
 def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
@@ -280,21 +237,21 @@ def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
 # A text that is too long for its line says so, and stops at a word
 
 
-def test_a_long_text_ends_at_a_word_with_a_mark() -> None:
-    assert cut("one two three four five six seven eight", 12) == "one two …"
-    assert cut("one two, three four five six seven eight", 9) == "one two …", "no comma before the mark"
-    assert cut("one two three four five six seven eight", 13) == "one two three …", "a word that ends there is kept"
-
-
-def test_what_the_mark_would_hardly_shorten_is_shown() -> None:
-    assert cut("we could also add it to logging, right?", 24) == "we could also add it to logging, right?"
-    assert cut("short", 100) == "short"
-    assert cut(" two\n lines ", 100) == "two lines"
-
-
-def test_a_word_longer_than_the_line_is_cut_within() -> None:
-    assert cut("." * 99, 40) == "." * 40 + " …", "something is left"
-    assert cut("see https://example.org/" + "a" * 60, 40) == "see https://example.org/" + "a" * 16 + " …"
+@pytest.mark.parametrize(
+    ("text", "characters", "shown"),
+    [
+        ("one two three four five six seven eight", 12, "one two …"),
+        ("one two, three four five six seven eight", 9, "one two …"),  # No comma before the mark.
+        ("one two three four five six seven eight", 13, "one two three …"),  # A word that ends there is kept.
+        # The mark would hardly shorten it.
+        ("we could also add it to logging, right?", 24, "we could also add it to logging, right?"),
+        (" two\n lines ", 100, "two lines"),
+        ("." * 99, 40, "." * 40 + " …"),  # Of a word longer than the line something is left.
+        ("see https://example.org/" + "a" * 60, 40, "see https://example.org/" + "a" * 16 + " …"),
+    ],
+)
+def test_a_long_text_ends_at_a_word_with_a_mark(text: str, characters: int, shown: str) -> None:
+    assert cut(text, characters) == shown
 
 
 @given(st.text(alphabet="ab ,.\n", max_size=80), st.integers(4, 60))

@@ -29,18 +29,12 @@ from memoryvault.vault.project import project_slug
     ("text", "slug"),
     [
         ("Always lint before pushing.", "always-lint-before-pushing"),
-        ("No, that's wrong.", "no-thats-wrong"),
         ("No, use pnpm instead of npm for the shop.", "use-pnpm-instead-of-npm"),
-        ("From now on, always ship on Tuesday mornings.", "always-ship-on-tuesday-mornings"),
-        ("Always ship on Tuesday mornings, never before the weekend.", "always-ship-on-tuesday-mornings"),
         ("can you take a look at: The wrapper functions are unused", "take-look-wrapper-functions-unused"),
         ("Always ask me before you add a dependency.", "always-ask-add-dependency"),
-        ("I think the problem with 2. is that it only covers helpers", "think-problem-only-covers-helpers"),
         ("Do not use npm", "do-not-use-npm"),
-        ("Let’s do the one here", "lets-do-the-one-here"),
         ("Always use snake_case for python variables.", "always-use-snake-case-for-python"),
         ("No, 🎉", "no"),
-        ("🎉", "candidate"),
         ("", "candidate"),
     ],
 )
@@ -53,7 +47,6 @@ def test_a_mined_slug_is_six_words_from_the_first_that_says_something(text: str,
     [
         ("The first part is not correct, for manual-commits we use git hooks", "first-part-not-correct-manual-commits"),
         ("Can you help me change it so I have an environment variable", "help-change-environment-variable"),
-        ("I want goreleaser to do it for me", "want-goreleaser"),
         ("Be brief", "be-brief"),
         ("That was it", "files-pending-changes"),
     ],
@@ -84,7 +77,6 @@ def test_a_second_note_of_a_name_gets_the_last_words_that_tell_them_apart(slug: 
         ("Add /memory inspect command", "add-memory-inspect-command"),
         ("let's add a linear issue for that please", "add-a-linear-issue-for-that-please"),
         ("!!!", "untitled-idea"),
-        ("A very long idea title that runs well past the forty character limit", "long-idea-title-that-runs-well-past"),
         ("A command that shows which rules were broken", "command-that-shows-which-rules"),
     ],
 )
@@ -96,9 +88,8 @@ def test_an_ideas_slug_has_whole_words_of_what_it_is_about_and_forty_characters(
     ("title", "slug"),
     [
         ("Crème Brûlée", "creme-brulee"),
-        ("Straße nach Łódź", "strasse-nach-lodz"),
+        ("Straße nach Łódź, smørrebrød", "strasse-nach-lodz-smorrebrod"),
         ("ﬁne ① Ｆｕｌｌ width", "fine-1-full-width"),
-        ("smørrebrød", "smorrebrod"),
     ],
 )
 def test_letters_with_an_ascii_spelling_are_spelled_out(title: str, slug: str) -> None:
@@ -123,14 +114,11 @@ def test_titles_in_other_scripts_get_distinct_stable_names() -> None:
         ),
         ("https://github.com/foo/bar.git", "foo-bar"),
         ("https://github.com/foo/bar?tab=readme", "foo-bar"),
-        ("https://example.com/x.md", "url-ff16dc33"),
     ],
 )
 def test_a_discovery_source_is_named_after_its_repository(url: str, slug: str) -> None:
-    if url.startswith("https://example"):
-        assert re.fullmatch(r"url-[0-9a-f]{8}", source_slug(url))
-    else:
-        assert source_slug(url) == slug
+    assert source_slug(url) == slug
+    assert re.fullmatch(r"url-[0-9a-f]{8}", source_slug("https://example.com/x.md"))
 
 
 @pytest.mark.parametrize(("slug", "taken", "free"), [("x", [], "x"), ("x", ["x"], "x-2"), ("x", ["x", "x-2"], "x-3")])
@@ -148,13 +136,10 @@ def test_a_bad_name_is_refused_in_one_line(validate: object, bad: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("good", ["personal-private", "personal-projects/foo", "a/b"])
-def test_a_group_has_at_most_two_parts(good: str) -> None:
-    assert validate_group(good) == good
-
-
 @pytest.mark.parametrize("bad", ["a/b/c", "A", "", "a/", "/a", "a//b", "../a", "_inbox"])
-def test_a_bad_group_is_refused(bad: str) -> None:
+def test_a_group_has_one_or_two_names(bad: str) -> None:
+    for good in ("personal-private", "personal-projects/foo"):
+        assert validate_group(good) == good
     with pytest.raises(EntryInvalid):
         validate_group(bad)
 
@@ -162,7 +147,6 @@ def test_a_bad_group_is_refused(bad: str) -> None:
 @pytest.mark.parametrize(
     ("title", "limit", "slug"),
     [
-        ("Review pull requests with two agents", 80, "review-pull-requests-with-two-agents"),
         ("Review pull requests with two agents", 20, "review-pull-requests"),
         ("Review pull requests with two agents", 3, "rev"),
         ("!!!", 20, "untitled"),

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from memoryvault.runtime.errors import (
     VaultUnavailable,
 )
 from memoryvault.vault.boundary import Approval, Consent
-from memoryvault.vault.entry import Source, content_hash
+from memoryvault.vault.entry import content_hash
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 
@@ -49,32 +48,6 @@ def test_a_saved_entry_is_these_bytes(store: VaultStore, vault: Path) -> None:
     assert entry == store.read(PATH)
     assert entry.content_hash == content_hash((vault / PATH).read_bytes())
     assert files(vault) == [PATH]
-
-
-def test_a_title_becomes_the_first_heading(store: VaultStore, vault: Path) -> None:
-    entry = store.create(PATH, {"kind": "fix"}, Scrubbed("Two\nlines"), Scrubbed("\n\nText."))
-    assert (vault / PATH).read_text().endswith("---\n\n# Two lines\n\nText.\n")
-    assert entry.title == "Two lines"
-
-
-def test_an_always_load_entry_says_so(store: VaultStore) -> None:
-    path = store.entry_path("personal-private", "preferences", "smoke-al", always_load=True)
-    assert path == "personal-private/_always-load/smoke-al.md"
-    entry = store.create(path, {"kind": "preferences"}, None, Scrubbed("x"))
-    assert entry.always_load
-    assert b"always_load: true\n" in store.read_bytes(path)
-
-
-def test_evidence_is_written_as_host_session_and_records(store: VaultStore) -> None:
-    sources = (Source("claude-code", "s-1", ("u1", "u2")), Source("agent"))
-    entry = store.create(PATH, {"kind": "fix", "source": sources, "occurrences": 2}, None, Scrubbed("x"))
-    assert entry.sources == sources
-    other = store.create("a/b.md", {"kind": "fix", "source": Source("agent")}, None, Scrubbed("x"))
-    assert b"source: agent\n" in store.read_bytes("a/b.md")
-    assert other.written_by_agent
-
-
-def test_a_default_can_be_left_out(store: VaultStore) -> None:
     store.create("m/index.md", {"always_load": None, "slug": None, "status": None}, None, Scrubbed("x"))
     assert store.read_bytes("m/index.md") == b"---\ncreated: 2026-07-01\nupdated: 2026-07-01\n---\n\nx\n"
 
@@ -187,14 +160,6 @@ def test_what_a_human_writes_while_the_new_file_is_being_written_stays(
     assert files(vault) == [PATH]
 
 
-def test_bytes_that_are_no_text_survive_an_edit(store: VaultStore, vault: Path) -> None:
-    (vault / "n.md").write_bytes(b"---\nkind: fix\nnote: caf\xe9\n---\n\xff\xfe body\r\n")
-    store.update("n.md", store.read("n.md").content_hash, fields={"kind": "workflow"})
-    assert (vault / "n.md").read_bytes() == (
-        b"---\nkind: workflow\nupdated: 2026-07-01\nnote: caf\xe9\n---\n\xff\xfe body\r\n"
-    )
-
-
 def test_the_files_mode_is_kept(store: VaultStore, vault: Path) -> None:
     entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     (vault / PATH).chmod(0o640)
@@ -202,22 +167,16 @@ def test_the_files_mode_is_kept(store: VaultStore, vault: Path) -> None:
     assert stat.S_IMODE((vault / PATH).stat().st_mode) == 0o640
 
 
-def test_moving_changes_place_and_fields_together(store: VaultStore, vault: Path) -> None:
-    entry = store.create("personal-private/_review/x.md", {"kind": "fix", "status": "pending"}, None, Scrubbed("x"))
-    moved = store.move(entry.path, "personal-private/fix/x.md", entry.content_hash, {"status": "active"})
-    assert (moved.path, moved.status) == ("personal-private/fix/x.md", "active")
-    assert files(vault) == ["personal-private/fix/x.md"]
-    with pytest.raises(EntryNotFound):
-        store.move(entry.path, "personal-private/fix/y.md", None)
-
-
-def test_a_move_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
+def test_a_move_changes_place_and_fields_together_and_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
     entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
     before = (vault / "a/x.md").read_bytes()
     store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
     (vault / "a/x.md").write_bytes(before)  # as after a crash before the old file was removed
-    store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
+    moved = store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
+    assert (moved.path, moved.status) == ("b/x.md", "archived")
     assert files(vault) == ["b/x.md"]
+    with pytest.raises(EntryNotFound):
+        store.move("a/x.md", "c/x.md", None)
 
 
 def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
@@ -230,14 +189,15 @@ def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
 
 
 def test_a_generated_note_is_written_only_when_it_changed(store: VaultStore, vault: Path) -> None:
-    store.write_text("_meta/dashboard.md", Scrubbed("# D\n"), None)
-    entry = store.read("_meta/dashboard.md")
-    os.utime(vault / "_meta/dashboard.md", (1000, 1000))
-    store.write_text("_meta/dashboard.md", Scrubbed("# D\n"), entry.content_hash)
-    assert (vault / "_meta/dashboard.md").stat().st_mtime == 1000
-    store.write_text("_meta/dashboard.md", Scrubbed("# E\n"), entry.content_hash)
+    path = "_meta/dashboard.md"
+    store.write_text(path, Scrubbed("# D\n"), None)
+    seen = store.read(path).content_hash
+    os.utime(vault / path, (1000, 1000))
+    store.write_text(path, Scrubbed("# D\n"), seen)
+    assert (vault / path).stat().st_mtime == 1000
+    store.write_text(path, Scrubbed("# E\n"), seen)
     with pytest.raises(EntryExists):
-        store.write_text("_meta/dashboard.md", Scrubbed("# F\n"), None)
+        store.write_text(path, Scrubbed("# F\n"), None)
 
 
 def test_ideas_beside_the_vault_are_read_and_written_with_the_same_care(store: VaultStore, tmp_path: Path) -> None:
@@ -305,11 +265,10 @@ def test_a_folder_moves_whole_and_never_onto_another(store: VaultStore, vault: P
         store.move_folder("a/one", "a/two")
     with pytest.raises(EntryNotFound):
         store.move_folder("a/none", "b/none")
-    with pytest.raises(PathRefused):
-        store.move_folder("a/one", "../out")
     (vault / "a/link").symlink_to(vault / "a/two")
-    with pytest.raises(PathRefused):
-        store.move_folder("a/link", "b/link")
+    for source, target in (("a/one", "../out"), ("a/link", "b/link")):
+        with pytest.raises(PathRefused):
+            store.move_folder(source, target)
     store.move_folder("a/one", "b/c/one")
     assert (vault / "b/c/one/sketch.png").read_bytes() == b"\x89PNG"
     assert not (vault / "a/one").exists()
@@ -337,19 +296,15 @@ def test_the_trash_is_not_walked_and_only_the_trash_is_purged(store: VaultStore,
     [
         "",
         "../outside.md",
-        "a/../../outside.md",
         "a/../b.md",
         "/etc/passwd.md",
         "~/x.md",
         "a//b.md",
         "./a.md",
-        "a/nul\0.md",
         "a/line\n.md",
         "a/" + "x" * 300 + ".md",
         "/".join(["d" * 100] * 12) + "/a.md",
-        "a.txt",
         "a",
-        ".obsidian/x.md",
         "a/.hidden.md",
         "a/ b.md",
         "a./b.md",
@@ -385,12 +340,13 @@ def test_symbolic_links_that_leave_the_vault_are_refused(store: VaultStore, vaul
     (vault / "loop").symlink_to("loop")
     with pytest.raises(PathRefused, match="leaves the vault"):
         store.read("folder/secret.md")
-    with pytest.raises(PathRefused):
-        store.read("file.md")
-    with pytest.raises(PathRefused):
-        store.create("folder/new.md", {"kind": "fix"}, None, Scrubbed("x"))
-    with pytest.raises(PathRefused):
-        store.remove("file.md", None)
+    for attempt in (
+        lambda: store.read("file.md"),
+        lambda: store.create("folder/new.md", {"kind": "fix"}, None, Scrubbed("x")),
+        lambda: store.remove("file.md", None),
+    ):
+        with pytest.raises(PathRefused):
+            attempt()
     with pytest.raises(MemoryVaultError):
         store.create("loop/new.md", {"kind": "fix"}, None, Scrubbed("x"))
     assert list(store.walk()) == []
@@ -455,8 +411,6 @@ def test_a_giant_file_is_refused(store: VaultStore, vault: Path) -> None:
 
 
 def test_an_absent_entry_is_not_an_absent_vault(store: VaultStore, vault: Path) -> None:
-    with pytest.raises(EntryNotFound):
-        store.read("a/b.md")
     (vault / "a").write_text("a file")
     with pytest.raises(EntryNotFound):
         store.read("a/b.md")
@@ -471,14 +425,11 @@ def test_a_vault_that_is_not_there_is_said_and_never_created(tmp_path: Path, wha
         vault.write_text("")
     store = VaultStore(vault, tmp_path / "lock" / "l", lambda: TODAY)
 
-    def walk() -> Iterator[str]:
-        return store.walk()
-
     for attempt in (
         lambda: store.create(PATH, {"kind": "fix"}, None, Scrubbed("x")),
         lambda: store.update(PATH, "0" * 64, fields={"kind": "fix"}),
         lambda: store.read(PATH),
-        walk,
+        store.walk,
     ):
         with pytest.raises(VaultUnavailable, match=r"memory init --vault FOLDER"):
             attempt()
