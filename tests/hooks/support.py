@@ -134,6 +134,13 @@ class Sandbox:
         file.write_text(text)
         self.extra_env["MEMORY_CONFIG"] = str(file)
 
+    def change_settings(self, before: str, after: str) -> None:
+        """Write the settings file anew since it was compiled."""
+        self.configure(before)
+        compile_snapshot(self.env)
+        self.configure(after)
+        self.compiled = False
+
     def log_lines(self) -> list[dict[str, Any]]:
         file = Path(self.state.log_file)
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

@@ -108,10 +108,7 @@ def test_switched_off_by_the_environment_a_hook_looks_for_no_settings(sandbox: S
 
 
 def test_switched_off_in_the_file_only_the_first_hook_parses_it(sandbox: Sandbox) -> None:
-    sandbox.configure("[recall]\nk = 3\n")
-    compile_snapshot(sandbox.env)
-    sandbox.compiled = False
-    sandbox.configure("[memory]\nenabled = false\n")
+    sandbox.change_settings("[recall]\nk = 3\n", "[memory]\nenabled = false\n")
     before = sandbox.files()
     assert "tomllib" in imported(sandbox, "UserPromptSubmit", prompt="tea?")
     for event in EVENTS:
@@ -147,29 +144,23 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
 
 
 @pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("gone", [str(STUB), sys.executable])
-def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sandbox, host: str, gone: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "then"), [(str(STUB), "/gone/stub.py"), (sys.executable, "/gone/python"), (sys.executable, "/bin/false")]
+)
+def test_a_hook_whose_package_is_gone_or_broken_does_nothing_and_fails_no_turn(
+    sandbox: Sandbox, host: str, what: str, then: str
+) -> None:
     """Python and shells end with 2 for a script that they can't open, and hosts take that for "reject this prompt"."""
     launcher = launcher_in(sandbox.state_root)
     write_launcher(launcher)
     text = Path(launcher).read_text()
-    assert gone in text
-    Path(launcher).write_text(text.replace(gone, "/gone/hooks/stub.py"))
+    assert what in text
+    Path(launcher).write_text(text.replace(what, then))
     for event in EVENTS if host == CLAUDE else WIRINGS[host].events:
         argv = hook_argv(event, launcher) if host == CLAUDE else host_argv(host, event, launcher)
         payload = json.dumps(sandbox.payload(prompt="where does the cocoa go?"))
         done = subprocess.run(argv, input=payload, env=sandbox.env, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_a_python_that_is_there_and_cannot_run_fails_no_turn(sandbox: Sandbox, tmp_path: Path) -> None:
-    broken = tmp_path / "python"
-    broken.write_text("#!/bin/sh\nexit 2\n")
-    broken.chmod(0o700)
-    launcher = launcher_in(sandbox.state_root)
-    write_launcher(launcher)
-    Path(launcher).write_text(Path(launcher).read_text().replace(sys.executable, str(broken)))
-    assert subprocess.run([launcher, "Stop"], input=b"{}", env=sandbox.env, check=False).returncode == 0
 
 
 def run_stub(sandbox: Sandbox, stub: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -202,8 +193,3 @@ def test_a_hook_whose_package_is_gone_looks_for_it_nowhere_else(sandbox: Sandbox
     for stub in ("/gone/hooks/stub.py", "/lib/python3.9/gone/hooks/stub.py", "hooks/gone/hooks/stub.py"):
         done = run_stub(sandbox, Path(stub), tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_the_stub_is_tiny() -> None:
-    """It is compiled anew at every start."""
-    assert len(STUB.read_text().splitlines()) < 45
