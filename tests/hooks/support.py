@@ -215,6 +215,12 @@ def index(sandbox: Sandbox, *paths: str) -> None:
             store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)
 
 
+def indexed(sandbox: Sandbox, path: str, body: str, **header: str) -> None:
+    """Write an entry, and index it."""
+    sandbox.entry(path, body, **header)
+    index(sandbox, path)
+
+
 def marker_of(sandbox: Sandbox) -> Marker:
     """The marker of this session, which a hook has written."""
     marker = read_marker(marker_path(sandbox.state.markers, SESSION))

@@ -20,7 +20,6 @@ from memoryvault.hooks.install import (
     add_entries,
     hook_argv,
     install,
-    installed_events,
     launcher_in,
     plugin_installed,
     remove_entries,
@@ -154,19 +153,6 @@ def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None
     path.write_text(json.dumps(json.loads(path.read_text()), indent=3))
     assert uninstall(settings).restored
     assert path.read_bytes() == FILES["odd spacing"]
-
-
-def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None:
-    path = settings_file_of(settings)
-    path.write_text("{}")
-    install(settings)
-    launcher = launcher_in(settings.state_root)
-    path.write_text(path.read_text().replace(launcher, "/old/place/run/memoryvault-hook"))
-    assert install(settings).changed
-    assert installed_events(settings) == {event: [launcher, event] for event in EVENTS}
-    assert path.read_text().count("memoryvault-hook") == len(EVENTS)
-    assert uninstall(settings).restored
-    assert path.read_text() == "{}"
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "\x00"])
