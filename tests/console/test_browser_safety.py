@@ -37,31 +37,17 @@ ATTACKS = (
     '<div hx-get="/x" hx-trigger="load" hx-on:load="pwned()">x</div>',
 )  # fmt: skip
 ATTACK = " ".join(ATTACKS)
+FIELDS = (
+    *("kind", "status", "created", "updated", "project", "group", "slug", "confidence", "fingerprint", "supersedes"),
+    *("superseded_by", "superseded_reason", "surfaced_at", "deferred_until", "decision_error"),
+)
 
 
 def hostile(bed: Bed, path: str, **fields: object) -> None:
     """A note as somebody with access to the folder can write it: every field means harm."""
-    known: dict[str, object] = {
-        "kind": ATTACK,
-        "status": ATTACK,
-        "created": ATTACK,
-        "updated": ATTACK,
-        "project": ATTACK,
-        "group": ATTACK,
-        "slug": ATTACK,
-        "tags": [ATTACK],
-        "confidence": ATTACK,
-        "fingerprint": ATTACK,
-        "supersedes": ATTACK,
-        "superseded_by": ATTACK,
-        "superseded_reason": ATTACK,
-        "surfaced_at": ATTACK,
-        "deferred_until": ATTACK,
-        "decision_error": ATTACK,
-        "aliases": [ATTACK],
-        "source": [{"host": ATTACK, "session": SESSION, "records": ["3f0c6a52-r0", ATTACK]}, {"host": ATTACK}],
-        **fields,
-    }
+    source = [{"host": ATTACK, "session": SESSION, "records": ["3f0c6a52-r0", ATTACK]}, {"host": ATTACK}]
+    lists: dict[str, object] = {"tags": [ATTACK], "aliases": [ATTACK], "source": source}
+    known = {**dict.fromkeys(FIELDS, ATTACK), **lists, **fields}
     lines = "".join(f"{name}: {json.dumps(value)}\n" for name, value in known.items())
     body = "\n\n".join(
         [f"# {ATTACK}", ATTACK, *ATTACKS, f"```{ATTACKS[0]}\n{ATTACK}\n```", f"[[{ATTACKS[2]}|{ATTACKS[1]}]]"]
@@ -133,15 +119,8 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
 
 def test_a_decision_on_a_hostile_note_is_shown_as_text(bed: Bed, windows: Windows) -> None:
     """Titles and names come back in the line that tells what was done, in the undo button and in the history."""
-    hostile(
-        bed,
-        "personal-private/_review/evil.md",
-        kind="preferences",
-        status="pending",
-        supersedes=None,
-        group=None,
-        slug=None,
-    )
+    known = {"kind": "preferences", "status": "pending", **dict.fromkeys(("supersedes", "group", "slug"))}
+    hostile(bed, "personal-private/_review/evil.md", **known)
     page = windows.sign_in()
     for key in "rua":
         press(page, key)
@@ -161,25 +140,15 @@ def hostile_state(bed: Bed) -> None:
     state = bed.settings.state
     name = '~"><img src=x onerror=pwned()>'
     hit = {"path": f"personal-private/decisions/slug{name}.md", "score": 0.7}
-    line = {
-        "at": "2026-05-04T09:00:00+00:00",
-        "session": SESSION,
-        "caller": evil("caller"),
-        "project": evil("project"),
-        "query": evil("query"),
-        "hits": [hit],
-        "refused": [{**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}],
-        "injected": [hit["path"]],
-        "ms": {evil("stage"): 3.0, "total": 4.0},
-        "degraded": [evil("degraded")],
-    }
+    refused = {**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}
+    line = {"at": "2026-05-04T09:00:00+00:00", "session": SESSION, "hits": [hit], "refused": [refused]}
+    line |= {"injected": [hit["path"]], "ms": {evil("stage"): 3.0, "total": 4.0}, "degraded": [evil("degraded")]}
+    line |= {field: evil(field) for field in ("caller", "project", "query")}
     others = [{**line, "at": evil("at")}, {**line, "session": evil("session")}]
     Path(state.receipts).write_text("".join(json.dumps(one) + "\n" for one in (line, *others)), "utf-8")
 
-    host, transcript = evil("host"), evil("transcript")
-    create_marker(
-        state.markers, Marker(SESSION, evil("started"), evil("source"), transcript, f"/home/me/cwd{name}", host)
-    )
+    words = map(evil, ("started", "source", "transcript"))
+    create_marker(state.markers, Marker(SESSION, *words, f"/home/me/cwd{name}", evil("host")))
 
     times = {"started": 1.0, "ended": 2.0}
     history = [
@@ -196,28 +165,16 @@ def hostile_state(bed: Bed) -> None:
             conn.execute(insert, (kind, arguments, evil("error"), json.dumps(history)))
 
     now = datetime.now(UTC).isoformat()
-    hook = {
-        "time": now,
-        "event": "hook",
-        "hook": evil("hook"),
-        "duration_ms": 5.0,
-        "degraded": evil("log"),
-        "level": ATTACK,
-    }
+    hook = {"time": now, "event": "hook", "hook": evil("hook"), "duration_ms": 5.0, "level": ATTACK}
+    hook |= {"degraded": evil("log")}
     slot = {"time": now, "event": ATTACK, "schedule": ATTACK, "slot": ATTACK, "hook": evil("hook"), "error": ATTACK}
     Path(state.log_file).write_text(json.dumps(hook) + "\n" + json.dumps(slot) + "\n", "utf-8")
     book = SpendingBook(state.state_db, evil("purpose"))
     book.settle(book.reserve(evil("subject"), {"tokens": 9}), {"tokens": 7})
 
     source = [{"host": "claude", "session": SESSION}]
-    hostile(
-        bed,
-        "personal-private/session-cost/s.md",
-        kind="session-cost",
-        source=source,
-        models=[evil("model")],
-        created=now[:10],
-    )
+    cost = {"kind": "session-cost", "models": [evil("model")], "created": now[:10]}
+    hostile(bed, "personal-private/session-cost/s.md", source=source, **cost)
     hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
     hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
     with IndexStore(Path(state.index_db)) as store:
