@@ -277,14 +277,6 @@ def test_a_search_with_a_filter_and_marks_of_its_hits(bed: Bed, windows: Windows
 # Odd notes in real Chromium: an endless word, text from right to left, a phone
 
 
-FREE_AT_LEFT = """node => {
-  const range = document.createRange();
-  range.selectNodeContents(node);
-  return range.getBoundingClientRect().left - node.getBoundingClientRect().left;
-}"""
-"""Pixels between the left edge of an element and of its text."""
-
-
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, windows: Windows, size: str) -> None:
     word = "a" * 300
@@ -304,7 +296,13 @@ def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, wi
 
 
 def free_at_left(text: Locator) -> float:
-    return float(text.evaluate(FREE_AT_LEFT))
+    """Pixels between the left edge of an element and of its text."""
+    script = """node => {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      return range.getBoundingClientRect().left - node.getBoundingClientRect().left;
+    }"""
+    return float(text.evaluate(script))
 
 
 def test_what_is_written_from_right_to_left_begins_at_the_right(bed: Bed, windows: Windows) -> None:
@@ -313,11 +311,13 @@ def test_what_is_written_from_right_to_left_begins_at_the_right(bed: Bed, window
     path = "personal-private/_review/arabic.md"
     bed.note(path, f"# {arabic}\n\n{arabic} {arabic}", kind="preferences", status="pending")
     page = windows.sign_in()
-    page.goto(f"{windows.console.base}review?item={path}")
-    assert free_at_left(page.locator("#item-title")) > 100
-    assert free_at_left(page.locator(".markdown p")) > 100
-    page.goto(f"{windows.console.base}entry?path={path}")
-    assert free_at_left(page.locator(".markdown p")) > 100
+    for address, part in (
+        ("review?item=", "#item-title"),
+        ("review?item=", ".markdown p"),
+        ("entry?path=", ".markdown p"),
+    ):
+        page.goto(windows.console.base + address + path)
+        assert free_at_left(page.locator(part)) > 100
     page.goto(f"{windows.console.base}review?item=personal-private/_review/mixed.md")
     assert free_at_left(page.locator(".markdown p >> nth=0")) > 100
     assert free_at_left(page.locator(".markdown p >> nth=1")) < 1

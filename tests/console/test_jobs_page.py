@@ -46,6 +46,7 @@ def test_jobs_are_filtered_and_searched(bed: Bed, front: Front) -> None:
     assert ids(front.get("jobs", kind="reflect.session").text) == [queued]
     assert ids(front.get("jobs", q="HTTP 503 <SCRIPT>").text) == [dead]
     assert ids(front.get("jobs", q="100%").text) == []
+    assert "<html" not in front.get("jobs/live").text, "it is a part of the page"
     assert "<script>" not in front.get("jobs").text.replace("<script src", "")
 
 
@@ -100,8 +101,7 @@ def test_a_job_is_shown_with_its_attempts(bed: Bed, front: Front) -> None:
     text = visible(front.get("jobs", id=str(job)))
     assert "slug=tides" in text
     assert "HTTP 503 <script>" in text
-    missing = front.get("jobs", id="4711")
-    assert "there is no job 4711" in visible(missing)
+    assert "there is no job 4711" in visible(front.get("jobs", id="4711"))
     assert "is not a job" in visible(front.get("jobs", id="-1"))
 
 
@@ -112,13 +112,6 @@ def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> N
     answer = front.post("jobs/act", do=do, name=name)
     assert answer.status_code == 200
     assert 'class="said problem"' in answer.text
-
-
-def test_the_live_part_is_a_piece(bed: Bed, front: Front) -> None:
-    job = queued_job(bed)
-    part = front.get("jobs/live")
-    assert f'id="job-{job}"' in part.text
-    assert "<html" not in part.text
 
 
 # The health page

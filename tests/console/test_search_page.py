@@ -223,13 +223,9 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
 
 def test_a_mark_on_what_is_not_on_record_is_refused(bed: Bed, front: Front) -> None:
     at = leave(bed, "personal-private/login.md")
-    fields = {"session": SESSION, "useful": "yes"}
-    assert "no recall on record" in said(
-        front.post("recall/mark", None, **fields, at=at, path="personal-private/other.md")
-    )
-    assert "no recall on record" in said(
-        front.post("recall/mark", None, **fields, at="", path="personal-private/login.md")
-    )
+    for when, path in ((at, "personal-private/other.md"), ("", "personal-private/login.md")):
+        refused = front.post("recall/mark", None, session=SESSION, useful="yes", at=when, path=path)
+        assert "no recall on record" in said(refused)
     assert "useful or as noise" in said(front.post("recall/mark", session=SESSION, at=at, useful="maybe"))
     assert not read_marks(Path(bed.settings.state.log) / "marks.jsonl")
 

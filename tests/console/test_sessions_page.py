@@ -39,12 +39,18 @@ def known(bed: Bed, session: str, *, project: str = "shop", mined: bool = True) 
         mark_reflected(bed.settings.state.markers, session)
 
 
+def mined(bed: Bed, *sessions: str) -> None:
+    """The same rule was said in each of these sessions, one after the other."""
+    for number, session in enumerate(sessions):
+        known(bed, session)
+        bed.remember(replace(RULE, session=session, records=(f"r{number}",)))
+    index(bed)
+
+
 @pytest.mark.slow
 def test_sessions_are_listed_with_their_state_and_what_they_taught(bed: Bed, front: Front) -> None:
-    known(bed, FIRST)
     known(bed, SECOND, project="lighthouse", mined=False)
-    bed.remember(replace(RULE, session=FIRST))
-    index(bed)
+    mined(bed, FIRST)
     text = visible(front.get("sessions"))
     assert f"{FIRST[:8]} , the session shop claude" in text
     assert "mined 1" in text
@@ -55,11 +61,7 @@ def test_sessions_are_listed_with_their_state_and_what_they_taught(bed: Bed, fro
 
 @pytest.mark.slow
 def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed, front: Front) -> None:
-    known(bed, FIRST)
-    known(bed, SECOND)
-    bed.remember(replace(RULE, session=FIRST))
-    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
-    index(bed)
+    mined(bed, FIRST, SECOND)
     with open_ledger(bed.settings) as ledger:
         job = ledger.enqueue("reflect.session", {"session": FIRST})
         ledger.enqueue("reflect.session", {"session": SECOND})
@@ -76,18 +78,15 @@ def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed,
 @pytest.mark.slow
 @pytest.mark.parametrize("is_undone", [True, False])
 def test_what_was_taken_back_and_said_again_is_of_the_later_session(bed: Bed, front: Front, is_undone: bool) -> None:
-    known(bed, FIRST)
-    known(bed, SECOND)
-    bed.remember(replace(RULE, session=FIRST))
+    mined(bed, FIRST)
     (path,) = bed.files()
     if is_undone:
         bed.undo.carry_out(Selector(session=FIRST))
     else:
         (bed.vault / path).unlink()
     index(bed)
-    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    mined(bed, SECOND)
     assert list(bed.files()) == [path]
-    index(bed)
     for session, learned in ((FIRST, "0 entries were learned in it"), (SECOND, "1 entry was learned in it")):
         text = visible(front.get("sessions", id=session))
         assert learned in text
@@ -108,8 +107,7 @@ def test_a_session_tells_what_undo_took_back(bed: Bed, front: Front, has_marker:
 
 
 def test_of_what_another_session_said_too_a_session_tells_its_own_part_was_undone(bed: Bed, front: Front) -> None:
-    bed.remember(replace(RULE, session=FIRST))
-    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    mined(bed, FIRST, SECOND)
     bed.undo.carry_out(Selector(session=SECOND))
     index(bed)
     assert "without what this session added" in visible(front.get("sessions", id=SECOND))
@@ -128,21 +126,13 @@ def test_a_session_whose_marker_is_gone_is_known_by_its_entries(bed: Bed, front:
 def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or_not(bed: Bed, front: Front) -> None:
     transcript = bed.root / "old.jsonl"
     transcript.write_text("x" * 2500, "utf-8")
-    CorpusStore(bed.settings.state).advance(
-        Transcript(
-            transcript,
-            "claude",
-            SECOND,
-            "claude-0123456789abcdef",
-            size=2000,
-            modified=time.time() - 3 * 86400,
-            cwd="/home/me/lighthouse",
-        ),
-        Mined((), 2000, 1500, 0, False, "claude"),
+    three_days_ago = time.time() - 3 * 86400
+    found = Transcript(
+        transcript, "claude", SECOND, "claude-0123456789abcdef", 2000, three_days_ago, "/home/me/lighthouse"
     )
-    assert f"nothing learned {SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(
-        front.get("sessions")
-    )
+    CorpusStore(bed.settings.state).advance(found, Mined((), 2000, 1500, 0, False, "claude"))
+    listed = visible(front.get("sessions"))
+    assert f"nothing learned {SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in listed
     assert SECOND[:8] in visible(front.get("sessions", q="lighthouse"))
     story = visible(front.get("sessions", id=SECOND))
     assert "2 kB; 500 bytes to come" in story
