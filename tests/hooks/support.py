@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import memoryvault
 from memoryvault.hooks.install import STUB
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
@@ -28,6 +29,22 @@ SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 def stub() -> list[str]:
     """What hosts have Python run; in the second try on a busy machine with the script that has more time."""
     return patient([str(STUB)])
+
+
+_STUCK = """\
+import sys, time
+sys.path.insert(0, sys.argv.pop(1))
+del sys.argv[0]
+from memoryvault.hooks import client, session_start
+STUCK = lambda *arguments: time.sleep(30)
+exec(open(sys.argv[0]).read(), {"__name__": "__main__", "__file__": sys.argv[0]})
+"""
+
+
+def stuck_in(function: str) -> tuple[str, ...]:
+    """The interpreter of a hook in which `client.…` or `session_start.…` does not return in time."""
+    place = Path(memoryvault.__file__ or "").resolve().parents[1]
+    return (sys.executable, "-c", _STUCK.replace("STUCK", function), str(place))
 
 
 @dataclass(frozen=True)

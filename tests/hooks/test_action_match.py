@@ -62,11 +62,7 @@ def test_the_targets_of_redirections_are_known() -> None:
 @pytest.mark.parametrize(
     ("trigger", "command", "found"),
     [
-        ("git push", "git -C web push", True),
         ("git push", "FOO=1 sudo git push --tags", True),
-        ("git push", "bash -c 'git push'", True),
-        ("git push", "git stash push", False),
-        ("git push", "git commit -m push", False),
         ("git push --force", "git push origin x --force", True),
         ("git push --force", "git push origin x", False),
         ("rm -rf", "rm -f -r x", True),
@@ -167,7 +163,6 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
     [
         ("Use pnpm, not npm.", {"npm"}, {"pnpm"}),
         ("Use uv for Python.", {"pip", "poetry"}, {"uv"}),
-        ("Never push to main.", {"git push"}, {"git commit"}),
         ("Ask before adding a dependency.", {"npm install", "pip install", "cargo add"}, set()),
         ("Migrations belong into db/migrations.", {"db/migrations", "migrations/"}, set()),
         ("Run `make lint` before every commit.", {"git commit"}, set()),

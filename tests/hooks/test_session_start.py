@@ -2,22 +2,24 @@
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-import memoryvault
 from memoryvault.hooks.injected import read_injected
 from memoryvault.runtime import hooklog
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.health_report import health_report
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
-from .support import SESSION, Sandbox, index
+from .support import SESSION, Sandbox, index, stuck_in
 
 pytestmark = pytest.mark.hurried
+
+LIMIT_MS = 500
+TIME_IS_UP = "time budget exceeded"
 
 
 def start(sandbox: Sandbox, **fields: object) -> tuple[str, str]:
@@ -43,11 +45,7 @@ def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
 
 def test_no_copy_link_or_pipe_among_them_is_loaded(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/pref.md", "The rule as it is.")
-    for copy in (
-        "pref (Conflicted copy desk 202601011010)",
-        "pref_conflict-20260101-101010",
-        "pref (SFConflict a 2026)",
-    ):
+    for copy in ("pref (Conflicted copy desk 202601011010)", "pref_conflict-20260101-101010"):
         sandbox.entry(f"personal-private/_always-load/{copy}.md", "The rule of a copy.")
     (sandbox.root / "outside.md").write_text("The rule from outside.")
     (sandbox.vault / "personal-private/_always-load/link.md").symlink_to(sandbox.root / "outside.md")
@@ -124,13 +122,7 @@ def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandb
     sandbox.entry("personal-private/_always-load/b-often.md", "Keep answers short.", occurrences="9")
     sandbox.entry("personal-private/_always-load/c-ban.md", "# Pushing\n\nDon't push to main.")
     stdout, _ = start(sandbox)
-    habits = (
-        "Don't push to main.",
-        "Keep answers short.",
-        "Write British English.",
-        "Never edit the generated client.",
-    )
-    places = [stdout.index(habit) for habit in habits]
+    places = [stdout.index(habit) for habit in ("Don't push", "Keep answers", "Write British", "Never edit")]
     assert places == sorted(places)
 
 
@@ -215,17 +207,7 @@ def test_a_named_pipe_in_the_place_of_the_index_is_passed_over(sandbox: Sandbox)
     os.mkfifo(pipe)
     stdout, stderr = start(sandbox)
     assert "The rule." in stdout
-    assert "time budget exceeded" not in stderr
-
-
-CAUGHT = """\
-import sys, time
-sys.path.insert(0, sys.argv.pop(1))
-del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
-from memoryvault.hooks import client, session_start
-session_start.CAUGHT = lambda *arguments: time.sleep(30)
-client.main(sys.argv[1:])
-"""
+    assert TIME_IS_UP not in stderr
 
 
 @pytest.mark.slow
@@ -234,17 +216,12 @@ client.main(sys.argv[1:])
 def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sandbox, host: str, caught: str) -> None:
     sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
-    done = sandbox.run(
-        "SessionStart",
-        sandbox.payload(source="startup"),
-        "--host",
-        host,
-        python=(sys.executable, "-c", CAUGHT.replace("CAUGHT", caught), place),
-    )
+    python = stuck_in(f"session_start.{caught}")
+    done = sandbox.run("SessionStart", sandbox.payload(source="startup"), "--host", host, python=python)
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
-    assert "time budget exceeded" in done.stderr
+    assert TIME_IS_UP in done.stderr
+    assert sandbox.log_lines()[-1]["duration_ms"] < LIMIT_MS * patience()
     # What was said then is what the session holds, and is not said with its first prompt again.
     assert read_injected(sandbox.state.markers, SESSION) == {"personal/_always-load/rule.md"}
 
@@ -339,12 +316,16 @@ def test_a_prompt_is_never_answered_with_a_topic(sandbox: Sandbox) -> None:
     assert done.stdout == ""
 
 
+def waiting(sandbox: Sandbox, inbox: int, ideas: int) -> None:
+    for number in range(inbox):
+        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
+    for number in range(ideas):
+        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x", status="incubating")
+
+
 def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_review/a.md", "x", status="pending")
-    for number in range(51):
-        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
-    for number in range(21):
-        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x", status="incubating")
+    waiting(sandbox, 51, 21)
     sandbox.entry("personal-private/_idea-incubator/_archive/old/_index.md", "x")
     stdout, _ = start(sandbox)
     (line,) = [line for line in stdout.splitlines() if line.startswith("MemoryVault: ")]
@@ -355,22 +336,14 @@ def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
 
 
 def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
-    for number in range(50):
-        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
-    for number in range(20):
-        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x")
+    waiting(sandbox, 50, 20)
     assert start(sandbox)[0] == ""
 
 
 @pytest.mark.parametrize(("late", "is_told"), [(9, False), (10, True)])
 def test_half_of_the_prompts_without_meaning_is_told(sandbox: Sandbox, late: int, is_told: bool) -> None:
     sandbox.state.ensure()
-    ways = (
-        {"service": "slow"},
-        {"service": "not asked"},
-        {"degraded": "dense-late"},
-        {"result": "time budget exceeded"},
-    )
+    ways = ({"service": "slow"}, {"service": "not asked"}, {"degraded": "dense-late"}, {"result": TIME_IS_UP})
     for number in range(20):
         how = ways[number % len(ways)] if number < late else {"service": "ok"}
         hooklog.append(str(sandbox.state.log_file), "info", "hook", hook="UserPromptSubmit", **how)

@@ -1,17 +1,14 @@
 """Codex, Copilot and Antigravity: the same hooks, in each host's own shape."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import memoryvault
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, marker_of
+from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stuck_in
 from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, copilot_camel, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
@@ -118,55 +115,32 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
     assert spooled(sandbox) == 1
 
 
-def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_for_it(
-    sandbox: Sandbox, recall_requests: list[Any]
+@pytest.mark.parametrize("why", ["no time", "the vault is away"])
+def test_antigravity_gets_the_opening_with_a_later_call_where_the_first_got_none(
+    sandbox: Sandbox, recall_requests: list[Any], why: str
 ) -> None:
-    antigravity_typed(sandbox, "When do we ship?")
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
-    cut = CAUGHT.replace("client._prompt", "client._session_start")
-    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
-    done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=(sys.executable, "-c", cut, place))
-    assert injected_of(done) == ""
+    if why == "no time":
+        antigravity_typed(sandbox, "When do we ship?")
+        first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
+        python = stuck_in("client._session_start")
+        done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=python)
+        assert injected_of(done) == ""
+    else:
+        away = sandbox.vault.rename(sandbox.vault.with_name("away"))
+        assert called(sandbox, 0) == ""
+        away.rename(sandbox.vault)
     second, third = called(sandbox, 1), called(sandbox, 2)
     assert "plain language" in second
     assert RECALLED not in second, "the prompt's own call is over"
     assert third == ""
 
 
-def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
-    away = sandbox.vault.rename(sandbox.vault.with_name("away"))
-    assert called(sandbox, 0) == ""
-    away.rename(sandbox.vault)
-    second, third = called(sandbox, 1), called(sandbox, 2)
-    assert "plain language" in second
-    assert third == ""
-
-
-CAUGHT = """\
-import sys, time
-sys.path.insert(0, sys.argv.pop(1))
-more = float(sys.argv[2]) if "patient" in sys.argv[1] else 1
-del sys.argv[1 : 2 if more == 1 else 4]
-from memoryvault.hooks import client
-for name, value in vars(client).copy().items():  # as support/patient_stub.py
-    if name.endswith("_SECONDS"):
-        longer = {key: each * more for key, each in value.items()} if isinstance(value, dict) else value * more
-        setattr(client, name, longer)
-client._prompt = lambda *arguments: time.sleep(30)
-client.main(sys.argv[1:])
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("steps", [1, 12])
 def test_antigravity_gets_its_object_when_time_is_up(sandbox: Sandbox, recall_requests: list[Any], steps: int) -> None:
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
-    python = (sys.executable, "-c", CAUGHT, place)
-    done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=python)
+    done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=stuck_in("client._prompt"))
     assert "time budget exceeded" in done.stderr
     assert "plain language" in injected_of(done), "what a session starts with, whichever call is the first that is seen"
 

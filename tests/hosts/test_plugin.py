@@ -222,43 +222,40 @@ def test_a_copied_plugin_serves_the_commands_of_the_installed_package(sandbox: S
     assert done.stdout.strip() == f"memory {__version__}"
 
 
-def test_a_note_of_somebody_else_about_the_installation_is_not_followed(sandbox: Sandbox) -> None:
-    run = sandbox.state_root / "run"
-    run.mkdir(parents=True)
-    (run / "installation").write_text("relative/python\n/nowhere/stub.py\n")
-    done = launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
+def noted(state: Path, python: str | Path, stub: str | Path = STUB) -> None:
+    """An installation, as it is noted in the state."""
+    (state / "run").mkdir(parents=True)
+    (state / "run" / "installation").write_text(f"{python}\n{stub}\n")
+
+
+def program(file: Path, content: bytes) -> Path:
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_without_the_package_a_hook_says_so_and_fails_no_turn(sandbox: Sandbox, is_noted: bool) -> None:
+    if is_noted:
+        noted(sandbox.state_root, "relative/python", "/nowhere/stub.py")
+    env = {**sandbox.env, "PATH": "/nowhere" if is_noted else os.defpath}
+    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
     assert (done.returncode, done.stdout) == (0, "")
     assert "not installed" in done.stderr
 
 
 def test_a_repository_can_not_name_the_program_that_is_run(sandbox: Sandbox) -> None:
-    evil = sandbox.project / "python"
-    evil.write_text("#!/bin/sh\necho evil\n")
-    evil.chmod(0o755)
-    run = sandbox.project / "state" / "run"
-    run.mkdir(parents=True)
-    (run / "installation").write_text(f"{evil}\n{STUB}\n")
-    env = {**sandbox.env, "PATH": "/nowhere", "MEMORY_STATE_DIR": str(sandbox.project / "state")}
+    state = sandbox.project / "state"
+    noted(state, program(sandbox.project / "python", b"#!/bin/sh\necho evil\n"))
+    env = {**sandbox.env, "PATH": "/nowhere", "MEMORY_STATE_DIR": str(state)}
     done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_without_the_package_a_hook_says_so_and_fails_no_turn(sandbox: Sandbox) -> None:
-    env = {"PATH": os.defpath, "HOME": str(sandbox.home)}
-    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "not installed" in done.stderr
-
-
-@pytest.mark.parametrize("program", [b"#!/nowhere/python\n", b"\x7fELF of another machine", b"#!/bin/sh\nexit 7\n"])
-def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, program: bytes) -> None:
-    broken = sandbox.root / "bin" / "python3"
-    broken.parent.mkdir()
-    broken.write_bytes(program)
-    broken.chmod(0o755)
-    run = sandbox.state_root / "run"
-    run.mkdir(parents=True)
-    (run / "installation").write_text(f"{broken}\n{STUB}\n")
+@pytest.mark.parametrize("content", [b"#!/nowhere/python\n", b"\x7fELF of another machine", b"#!/bin/sh\nexit 7\n"])
+def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, content: bytes) -> None:
+    noted(sandbox.state_root, program(sandbox.root / "bin" / "python3", content))
     done = launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
     assert (done.returncode, done.stdout) == (0, "")
 
