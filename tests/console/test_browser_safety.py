@@ -141,14 +141,19 @@ def hostile_state(bed: Bed) -> None:
     name = '~"><img src=x onerror=pwned()>'
     hit = {"path": f"personal-private/decisions/slug{name}.md", "score": 0.7}
     refused = {**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}
-    line = {"at": "2026-05-04T09:00:00+00:00", "session": SESSION, "hits": [hit], "refused": [refused]}
+    line: dict[str, object] = {
+        "at": "2026-05-04T09:00:00+00:00",
+        "session": SESSION,
+        "hits": [hit],
+        "refused": [refused],
+    }
     line |= {"injected": [hit["path"]], "ms": {evil("stage"): 3.0, "total": 4.0}, "degraded": [evil("degraded")]}
     line |= {field: evil(field) for field in ("caller", "project", "query")}
     others = [{**line, "at": evil("at")}, {**line, "session": evil("session")}]
     Path(state.receipts).write_text("".join(json.dumps(one) + "\n" for one in (line, *others)), "utf-8")
 
-    words = map(evil, ("started", "source", "transcript"))
-    create_marker(state.markers, Marker(SESSION, *words, f"/home/me/cwd{name}", evil("host")))
+    started, why, transcript, host = map(evil, ("started", "source", "transcript", "host"))
+    create_marker(state.markers, Marker(SESSION, started, why, transcript, f"/home/me/cwd{name}", host))
 
     times = {"started": 1.0, "ended": 2.0}
     history = [
