@@ -79,17 +79,12 @@ def test_ten_thousand_jobs_are_shown_by_page(bed: Bed, front: Front) -> None:
     assert ids(front.get("jobs", page="999999", all="1").text)[-1] == 1
 
 
-def test_a_dead_job_is_retried_once(bed: Bed, front: Front) -> None:
+def test_a_job_is_retried_and_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:
     assert "retry-all" not in front.get("jobs").text
     job = dead_job(bed)
-    done = front.post("jobs/act", do="retry", name=str(job))
-    assert said(done) == f"job {job} (research.idea) is queued again"
+    assert said(front.post("jobs/act", do="retry", name=str(job))) == f"job {job} (research.idea) is queued again"
     assert state_of(bed, job) == "queued"
     assert "only dead and cancelled ones can be retried" in said(front.post("jobs/act", do="retry", name=str(job)))
-
-
-def test_a_job_is_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:
-    job = queued_job(bed)
     refused = front.post("jobs/act", do="cancel", name=str(job), state="running")
     assert said(refused) == f"job {job} is queued by now: nothing was done, decide again"
     front.post("jobs/act", do="cancel", name=str(job), state="queued")

@@ -3,8 +3,6 @@
 import re
 import resource
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack
 
 import pytest
@@ -220,36 +218,6 @@ def test_what_cannot_be_done_is_one_line_and_no_traceback(front: Front) -> None:
     answer = front.get("no-such-page")
     assert answer.status_code == 404
     assert said(answer) == "There is no such page."
-
-
-def run(bed: Bed, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "memoryvault", "console", "--no-browser", *arguments],
-        env=dict(bed.env),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-@pytest.mark.slow
-def test_an_impossible_port_is_bad_usage(bed: Bed) -> None:
-    done = run(bed, "--port", "80")
-    assert done.returncode == 2
-    assert done.stderr.strip() == "memory: --port 80: give one from 1024 to 65535, or none for a free one"
-
-
-@pytest.mark.slow
-def test_a_used_port_is_an_error_of_one_line(bed: Bed) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        done = run(bed, "--port", str(port))
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"memory: port {port} of 127.0.0.1 cannot be used")
-    assert len(done.stderr.splitlines()) == 1
 
 
 # The console's HTTP server

@@ -131,17 +131,6 @@ def test_an_attempt_that_lies_in_the_future_holds_nothing_back(sandbox: Sandbox,
     assert len(records(started, 2, seconds=5.0)) == 2
 
 
-def test_a_prompt_starts_a_service_that_has_left(sandbox: Sandbox, started: Path) -> None:
-    sandbox.run("UserPromptSubmit", sandbox.payload(prompt="where is the cocoa?"))
-    assert {record["argv"][-1] for record in records(started, 2)} == {"serve", "worker"}
-
-
-def test_autostart_can_be_switched_off(sandbox: Sandbox) -> None:
-    done = sandbox.run("SessionStart", sandbox.payload(source="startup"))
-    assert done.returncode == 0
-    assert not list(Path(sandbox.state.run).glob("starting-*"))
-
-
 @pytest.mark.parametrize(
     ("variable", "value", "starts"),
     [

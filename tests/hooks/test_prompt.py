@@ -78,20 +78,24 @@ def slow_service(path: str, delay: float, *, stop: bool = False) -> Iterator[Non
             os.unlink(path)
 
 
-def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(vault: Sandbox) -> None:
-    told = answer_with(
-        block="Standing rules of the user:\n- Text.\n", status="Loaded 1 relevant entries: a", paths=["a.md"]
-    )
+@pytest.mark.parametrize(
+    ("block", "paths"), [("Standing rules of the user:\n- Text.\n", ["a.md"]), ("", [])], ids=["one", "none"]
+)
+def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(
+    vault: Sandbox, block: str, paths: list[str]
+) -> None:
+    status = f"Loaded {len(paths)} relevant entries"
+    told = answer_with(block=block, status=status, paths=paths)
     with recall_service(vault.state.recall_socket, told) as requests:
         done = ask(vault, 'say "äöü" \\ 😀')
-    assert done.stdout == "Standing rules of the user:\n- Text.\n"
-    assert "Loaded 1 relevant entries: a" in done.stderr
+    assert done.stdout == block
+    assert status in done.stderr
     (request,) = requests
     assert request["text"] == 'say "äöü" \\ 😀'
     assert (request["op"], request["session"], request["cwd"]) == ("recall", SESSION, str(vault.project))
     assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
     assert 0 < request["budget_ms"] <= 255 * patience()
-    assert read_injected(vault.state.markers, SESSION) == {"a.md"}
+    assert (read_injected(vault.state.markers, SESSION) or set()) == set(paths)
 
 
 def counted(sandbox: Sandbox) -> list[object]:
@@ -107,14 +111,6 @@ def test_the_log_says_in_fields_how_many_entries_were_found_and_given(vault: San
     with recall_service(vault.state.recall_socket, told):
         ask(vault, "and what of the sourdough hydration?")
     assert counted(vault) == [1, 4, 3, 2]
-
-
-def test_when_the_service_finds_nothing_stdout_stays_empty(vault: Sandbox) -> None:
-    told = answer_with(block="", status="Loaded 0 relevant entries", paths=[])
-    with recall_service(vault.state.recall_socket, told):
-        done = ask(vault)
-    assert done.stdout == ""
-    assert "Loaded 0 relevant entries" in done.stderr
 
 
 def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
@@ -206,6 +202,7 @@ def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> 
         ("personal-private/convention/x.md", {"status": "superseded"}),
         ("personal-private/convention/x.md", {"project": "other"}),
         ("personal-projects/other/convention/x.md", {}),
+        ("personal-private/doctor-probe/x.md", {"kind": "doctor-probe"}),  # stays where `memory doctor` is killed
         ("personal-private/convention/x.md", {"status": "[dismissed]"}),
         ("personal-private/convention/x.md", {"project": "\n  - Other"}),
     ],
@@ -223,13 +220,6 @@ def test_a_rule_that_the_sessions_start_left_out_is_recalled(sandbox: Sandbox, p
     assert BODY not in start.stdout
     assert BODY in ask(sandbox).stdout
     assert ask(sandbox, "again: " + QUESTION).stdout == "", "it holds it now"
-
-
-def test_the_trial_of_doctor_is_never_printed(sandbox: Sandbox) -> None:
-    """It is in the vault while `memory doctor` runs, and stays if that is killed: the user has said no such thing."""
-    said = "Ship the widgets on Tuesday mornings only."
-    indexed(sandbox, "personal-private/doctor-probe/probe-1.md", said, kind="doctor-probe")
-    assert sandbox.run("UserPromptSubmit", sandbox.payload(prompt=said)).stdout == ""
 
 
 def test_a_fact_deep_in_a_long_note_is_in_the_line_that_is_printed(sandbox: Sandbox) -> None:

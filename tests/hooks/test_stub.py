@@ -30,28 +30,11 @@ OURS = {
     "memoryvault.vault.typed_text", "memoryvault.vault.statuses", "memoryvault.vault.wording",
 }  # fmt: skip
 BUILT_IN = {
-    "__future__",
-    "_abc",  # Of _collections_abc; up to Python 3.13 a bare interpreter has loaded both.
-    "_blake2",
-    "_collections_abc",
-    "_functools",
-    "_json",
-    "_math_integer",  # Of math, from Python 3.15 on.
-    "_signal",
-    "_socket",
-    "_sqlite3",
-    "_stat",
-    "abc",
-    "binascii",
-    "errno",  # of posixpath, from Python 3.13 on
-    "fcntl",
-    "genericpath",
-    "math",
-    "os",
-    "posixpath",
-    "select",
+    "__future__", "_abc", "_blake2", "_collections_abc", "_functools", "_json", "_math_integer", "_signal", "_socket",
+    "_sqlite3", "_stat", "abc", "binascii", "errno", "fcntl", "genericpath", "math", "os", "posixpath", "select",
     "stat",
-}
+}  # fmt: skip
+"""Some versions of Python have a few of them loaded already, or load them only now."""
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
 
 
