@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
 from ...services.hook_log import TRIAL_SESSION
+from ...vault.marker import Marker, list_markers, marker_path, read_marker
 from .install_client import client_binary
 from .terminal import Terminal
 
@@ -27,6 +28,9 @@ POLL_SECONDS = 0.05
 RULE = "Always run the linter before you push to the main branch."
 QUESTION = "Do I have to run the linter before I push to main?"
 PROPOSAL = "Releases are cut from the trunk on Mondays."
+MEMORY = Path(sys.executable).parent / "memory"
+FAILING = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
+MISSING = "Error: Cannot find module '@shop/ui'"
 TYPING_PAUSE_SECONDS = 0.5
 """The client takes an Enter that follows sooner for a part of pasted text."""
 
@@ -94,23 +98,59 @@ class Machine:
             "MEMORY_REFLECTION_SECOND_MODEL": "false",
         }
 
-    def memory(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 60) -> str:
-        """Run the installed `memory` command and return its stdout. An exit code other than 0 fails the test."""
-        command = [str(Path(sys.executable).parent / "memory"), *arguments]
+    def run(
+        self, *argv: str | Path, env: Mapping[str, str], cwd: Path | None = None, stdin: str = "", seconds: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program in the project. An exit code other than 0 fails the test."""
         done = subprocess.run(
-            command,
-            env={**self.base_env, **(env or {})},
-            cwd=self.project,
+            argv,
+            env=env,
+            cwd=cwd or self.project,
             capture_output=True,
             text=True,
             timeout=seconds,
             check=False,
-            stdin=subprocess.DEVNULL,
+            input=stdin,
         )
-        assert done.returncode == 0, (
-            f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
-        )
-        return done.stdout
+        assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
+        return done
+
+    def memory(self, *arguments: str) -> str:
+        """Run the installed `memory` command and return its stdout."""
+        return self.run(MEMORY, *arguments, env=self.base_env).stdout
+
+    def work(self) -> None:
+        """Have a worker do what waits."""
+        self.memory("service", "worker", "--until-idle")
+
+    def marker(self) -> Marker:
+        """Of the one session that is recorded."""
+        (session,) = list_markers(self.state.markers)
+        marker = read_marker(marker_path(self.state.markers, session))
+        assert marker is not None
+        return marker
+
+    def learned(self, words: str, host: str) -> None:
+        """The one entry that holds them was said in a session of the host; if it waits, the person confirms it."""
+        (entry,) = self.entries_holding(words.rstrip("."))
+        assert f"host: {host}" in self.entries()[entry]
+        if "_review" in entry:  # Without the model.
+            self.memory("review", "--decide", f"{Path(entry).stem}=approve")
+            self.work()
+
+    def proposed(self) -> None:
+        """PROPOSAL waits for the user, and is known for an agent's."""
+        (path,) = self.entries_holding(PROPOSAL)
+        assert path.startswith("personal-private/_review/")
+        assert "source: agent" in self.entries()[path]
+
+    def cured(self, command: str, symptom: str, cure: str) -> None:
+        """A note as the reflection of a session writes it, indexed."""
+        note = self.vault / "personal-private" / "_inbox" / f"{command}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        text = f"`{command}` failed with “{symptom}”; it passed after `{cure}`"
+        note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{text}\n")
+        self.memory("vault", "reindex")
 
     def init(self, host: str = "claude", *, autostart: bool = True) -> None:
         if not autostart:
@@ -174,7 +214,7 @@ class Machine:
     def save(self, name: str, words: str, *options: str) -> None:
         """Save a preference and index it."""
         self.memory("save", "preferences", name, "--body", words, *options)
-        self.memory("service", "worker", "--until-idle")
+        self.work()
 
     def wait_for_warm_recall(self) -> None:
         """Wait until the recall service, which the session's first hook starts, holds its model."""

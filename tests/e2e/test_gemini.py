@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +14,12 @@ import pytest
 from memoryvault.hooks.install import launcher_in
 from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
-from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.marker import list_markers
 from memoryvault.vault.turn import Origin
 
 from ..support.stand_in_gemini import ANSWER, StandInGemini, texts, tool_results, use_tool
 from .install_client import program
-from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
+from .machine import FAILING, MISSING, PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -66,28 +64,15 @@ def environment(machine: Machine, model: StandInGemini) -> dict[str, str]:
 
 
 def command(*options: str) -> list[str]:
-    node = shutil.which("node")
-    assert node is not None
-    return [node, str(program("Gemini CLI")), *options]
+    return ["node", str(program("Gemini CLI")), *options]
 
 
-def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> str:
-    """One turn of `gemini -p`; the id of its session."""
-    done = subprocess.run(
-        command("-p", words, "--output-format", "json", *options),
-        env=environment(machine, model),
-        cwd=machine.project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stderr
+def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> None:
+    """One turn of `gemini -p`."""
+    argv = command("-p", words, "--output-format", "json", *options)
+    done = machine.run(*argv, env=environment(machine, model))
     assert "Hook system message" not in done.stderr, "what hooks write to standard error is not for the user"
-    answer = json.loads(done.stdout)
-    assert answer["response"] == ANSWER
-    return str(answer["session_id"])
+    assert json.loads(done.stdout)["response"] == ANSWER
 
 
 class Conversation:
@@ -145,16 +130,15 @@ def chats(machine: Machine) -> list[Path]:
 
 def test_hooks_bring_context_and_record_a_run_which_is_not_mined(ready: Machine, gemini: StandInGemini) -> None:
     ready.save("learned", RULE)
-    session = ask(ready, gemini)
+    ask(ready, gemini)
     said = "\n".join(texts(gemini.requests[-1]))
     assert ALWAYS in said
     assert RULE in said
     assert ready.hooks() == [("SessionStart", "ok"), ("UserPromptSubmit", "ok"), ("Stop", "ok"), ("SessionEnd", "ok")]
-    marker = read_marker(marker_path(ready.state.markers, session))
-    assert marker is not None
+    marker = ready.marker()
     assert (marker.host, marker.transcript) == ("gemini", str(chats(ready)[0]))
     ready.let_time_pass(7200)
-    ready.memory("service", "worker", "--until-idle")
+    ready.work()
     assert len(ready.entries_holding("run the linter")) == 1, "nobody typed there"
 
 
@@ -171,14 +155,10 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(ready: Mach
         client.quit()
     ends = [result for hook, result in ready.hooks() if hook == "SessionEnd"]
     assert ends == ["ok"] * len(ends) != [], "it may be told twice"
-    ready.memory("service", "worker", "--until-idle")
-    (entry,) = ready.entries_holding(RULE.rstrip("."))
-    assert "host: gemini" in ready.entries()[entry]
+    ready.work()
     (typed,) = (turn for turn in open_transcript(chats(ready)[0]) if turn.origin is Origin.PROMPT)
     assert (typed.text, typed.confirmed, typed.cwd) == (RULE, True, str(ready.project))
-    if "_review" in entry:  # Without the model the person confirms it.
-        ready.memory("review", "--decide", f"{Path(entry).stem}=approve")
-        ready.memory("service", "worker", "--until-idle")
+    ready.learned(RULE, "gemini")
     with Conversation(ready, gemini) as client:
         client.say(TYPED_QUESTION)
     assert any("run the linter before you push" in text for text in texts(gemini.requests[-1])[1:])
@@ -295,14 +275,9 @@ def test_a_person_is_asked_and_told_why(ready: Machine, gemini: StandInGemini) -
 
 
 def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemini: StandInGemini) -> None:
-    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
-    note = ready.vault / "personal-private" / "_inbox" / "link.md"
-    note.parent.mkdir(parents=True, exist_ok=True)
-    cured = "`echo` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`"
-    note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{cured}\n")
-    ready.memory("vault", "reindex")
+    ready.cured("echo", MISSING, "npm run link")
     ready.memory("guard", "--on")
-    fail = use_tool("run_shell_command", {"command": failing, "description": "Build"})
+    fail = use_tool("run_shell_command", {"command": FAILING, "description": "Build"})
     gemini.rule = lambda request: None if tool_results(request) else fail
     ask(ready, gemini, "Please build.", "--approval-mode", "yolo")
     (result,) = tool_results(gemini.requests[-1])
@@ -311,18 +286,15 @@ def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemin
 
 def test_a_model_recalls_and_proposes_through_the_extensions_tools(ready: Machine, gemini: StandInGemini) -> None:
     ready.save("learned", RULE)
-    calls = [
+    gemini.call_tools(
         use_tool("mcp_memory_recall", {"query": QUESTION}),
         use_tool("mcp_memory_save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}),
-    ]
-    gemini.rule = lambda request: calls.pop(0) if calls else None
+    )
     ask(ready, gemini, "Please look.", "--approval-mode", "yolo")
     recalled, saved = tool_results(gemini.requests[-1])
     assert "run the linter before you push" in recalled
     assert "waits for review" in saved
-    (path,) = ready.entries_holding(PROPOSAL)
-    assert path.startswith("personal-private/_review/")
-    assert "source: agent" in ready.entries()[path]
+    ready.proposed()
 
 
 def test_a_hook_that_is_gone_costs_no_prompt_and_no_call(ready: Machine, gemini: StandInGemini) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +14,12 @@ import pytest
 from memoryvault.hooks.install import launcher_in
 from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
-from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
+from memoryvault.vault.marker import REFLECTED, list_markers
 from memoryvault.vault.turn import Origin, Role, Turn
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
 from .install_client import program
-from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
+from .machine import FAILING, MEMORY, MISSING, PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -72,13 +70,8 @@ def init(machine: Machine, settings: str = "") -> None:
 
 def run(machine: Machine, words: str, *options: str) -> str:
     """One turn of `opencode run`; what it prints."""
-    done = subprocess.run(
-        [str(program("OpenCode")), "run", *options],
-        env={**machine.base_env, **QUIET}, cwd=machine.project, input=words, capture_output=True, text=True,
-        timeout=START_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    env = {**machine.base_env, **QUIET}
+    return machine.run(program("OpenCode"), "run", *options, env=env, stdin=words, seconds=START_SECONDS).stdout
 
 
 def hooks_of(machine: Machine) -> list[str]:
@@ -86,11 +79,7 @@ def hooks_of(machine: Machine) -> list[str]:
 
 
 def turns_of(machine: Machine) -> list[Turn]:
-    """Of the one session that is recorded."""
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
-    return [*open_transcript(Path(marker.transcript))]
+    return [*open_transcript(Path(machine.marker().transcript))]
 
 
 class Conversation:
@@ -128,12 +117,6 @@ class Conversation:
         self.terminal.wait_for_end()
 
 
-def calls(chat: StandInChat, *messages: dict[str, Any]) -> None:
-    """The model calls these tools, one after the other, and then answers."""
-    left = list(messages)
-    chat.rule = lambda request: left.pop(0) if left else None
-
-
 def bash(command: str) -> dict[str, Any]:
     return use_tool("bash", {"command": command, "description": "a command"})
 
@@ -162,19 +145,13 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Ma
         conversation.leave()
     assert hooks_of(machine)[:2] == ["SessionStart", "UserPromptSubmit"]
     assert hooks_of(machine)[-1] == "SessionEnd", "the last capture"
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
+    marker = machine.marker()
     database = machine.home / ".local" / "share" / "opencode" / "opencode.db"
-    assert (marker.host, marker.transcript) == ("opencode", f"{database}#{session}")
-    machine.memory("service", "worker", "--until-idle")
+    assert (marker.host, marker.transcript) == ("opencode", f"{database}#{marker.session_id}")
+    machine.work()
     assert list_markers(machine.state.markers) == []
-    assert list_markers(machine.state.markers, REFLECTED) == [session], "mined to its end, and put away"
-    (entry,) = machine.entries_holding(RULE.rstrip("."))
-    assert "host: opencode" in machine.entries()[entry]
-    if "_review" in entry:  # Without the model the person confirms it.
-        machine.memory("review", "--decide", f"{Path(entry).stem}=approve")
-        machine.memory("service", "worker", "--until-idle")
+    assert list_markers(machine.state.markers, REFLECTED) == [marker.session_id], "mined to its end, and put away"
+    machine.learned(RULE, "opencode")
     seen = len(chat.requests)
     assert ANSWER in run(machine, QUESTION)
     assert any("run the linter before you push" in text for text in chat.texts_of("system", seen))
@@ -188,7 +165,7 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
     with Conversation(machine) as conversation:
         conversation.ask(RULE)
         conversation.ask("/greet Grace Hopper")
-        calls(chat, bash("exit 3"))
+        chat.call_tools(bash("exit 3"))
         conversation.ask("Run the tests.")
         turns = turns_of(machine)
         conversation.terminal.kill()
@@ -208,7 +185,8 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
 def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     option = {"label": "SQLite", "description": "one file"}
-    calls(chat, use_tool("question", {"questions": [{"header": "Store", "question": "Where?", "options": [option]}]}))
+    question = {"header": "Store", "question": "Where?", "options": [option]}
+    chat.call_tools(use_tool("question", {"questions": [question]}))
     with Conversation(machine) as conversation:
         conversation.submit("Write the parser.")
         conversation.terminal.wait_until(lambda screen: "SQLite" in screen, "the question", seconds=40)
@@ -229,11 +207,11 @@ def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInCh
 def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     task = {"description": "look", "prompt": "Always look around twice.", "subagent_type": "general"}
-    calls(chat, use_tool("task", task))
+    chat.call_tools(use_tool("task", task))
     assert ANSWER in run(machine, RULE)
     (session,) = list_markers(machine.state.markers)
     assert hooks_of(machine).count("UserPromptSubmit") == 1, "a sub-agent's prompt runs no hook that answers"
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert machine.entries_holding("linter") == []
     assert machine.entries_holding("look around") == []
     assert list_markers(machine.state.markers, REFLECTED) == [session]
@@ -277,17 +255,17 @@ def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Ma
     init(machine)
     for name, rule in RULES.items():
         machine.memory("save", "preferences", name, "--body", rule)
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     machine.memory("guard", "tags", "remind")
     machine.memory("guard", "clean", "deny")
-    machine.memory("service", "worker", "--until-idle")
-    calls(chat, bash("git tag v1"))
+    machine.work()
+    chat.call_tools(bash("git tag v1"))
     run(machine, "Tag it.")
     assert "The user's rule" not in tool_results(chat)[0], "each call starts a process: only by the user's word"
 
     machine.memory("guard", "--on")
     assert not (machine.claude_folder / "settings.json").read_text().count("PreToolUse")
-    calls(chat, *map(bash, ["git tag v1", "git tag v1", "git clean -f", "git clean -f", "touch Makefile"]))
+    chat.call_tools(*map(bash, ["git tag v1", "git tag v1", "git clean -f", "git clean -f", "touch Makefile"]))
     run(machine, "Tag it and clean up.")
     reminded, passed, denied, again, told = tool_results(chat)
     assert RULES["tags"] in reminded
@@ -298,7 +276,7 @@ def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Ma
     assert RULES["make"] in told
 
     machine.memory("guard", "clean", "ask")
-    calls(chat, bash("git clean -f"), bash("git clean -f"))
+    chat.call_tools(bash("git clean -f"), bash("git clean -f"))
     run(machine, "Clean up.")
     asked, passed = tool_results(chat)
     assert RULES["clean"] in asked
@@ -308,19 +286,11 @@ def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Ma
 
 def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
     missing = machine.project / "settings.toml"
-    inbox = machine.vault / "personal-private" / "_inbox"
-    inbox.mkdir(parents=True, exist_ok=True)
-    for name, command, symptom, cure in (
-        ("link", "echo", "Error: Cannot find module '@shop/ui'", "npm run link"),
-        ("settings", "read", f"File not found: {missing}", "make settings"),
-    ):
-        text = f"`{command}` failed with “{symptom}”; it passed after `{cure}`"
-        (inbox / f"{name}.md").write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{text}\n")
-    machine.memory("vault", "reindex")
+    machine.cured("echo", MISSING, "npm run link")
+    machine.cured("read", f"File not found: {missing}", "make settings")
     machine.memory("guard", "--on")
-    calls(chat, bash(failing), use_tool("read", {"filePath": str(missing)}))
+    chat.call_tools(bash(FAILING), use_tool("read", {"filePath": str(missing)}))
     run(machine, "Build it.")
     of_the_command, of_the_tool = tool_results(chat)
     assert "What helped: `npm run link`" in of_the_command, "OpenCode calls a command that fails a success"
@@ -346,13 +316,11 @@ def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: Stand
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    program = Path(sys.executable).parent / "memory"
-    calls(chat, bash(shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])))
+    chat.call_tools(bash(shlex.join([str(MEMORY), "save", "workflow", "releases", "--body", PROPOSAL])))
     run(machine, "Note how releases are cut.")
     (said,) = tool_results(chat)
     assert "run by OpenCode, so it is a proposal" in said
-    (path,) = machine.entries_holding(PROPOSAL)
-    assert path == "personal-private/_review/releases.md"
+    machine.proposed()
 
 
 @pytest.mark.parametrize("how", ["is gone", "hangs"])
@@ -362,7 +330,7 @@ def test_a_hook_that_fails_costs_no_prompt(machine: Machine, chat: StandInChat, 
     launcher = Path(launcher_in(state_root(machine.base_env)))
     if how == "is gone":
         launcher.unlink()
-        calls(chat, bash("git tag v1"), bash("exit 3"))
+        chat.call_tools(bash("git tag v1"), bash("exit 3"))
     else:
         launcher.write_text("#!/bin/sh\nsleep 60\n")
     assert ANSWER in run(machine, QUESTION)
