@@ -110,7 +110,6 @@ class Windows:
 
     @property
     def context(self) -> BrowserContext:
-        """The profile that is signed in."""
         assert self._context is not None
         return self._context
 
@@ -187,5 +186,4 @@ def press(page: Page, key: str) -> None:
 
 
 def said(page: Page) -> str:
-    """The line that tells what was done."""
     return page.inner_text("#said").strip()

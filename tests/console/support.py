@@ -57,7 +57,6 @@ class Front:
         return self.client.get(f"{BASE}/{address}", params=query)
 
     def post(self, address: str, headers: Mapping[str, str] | None = None, **fields: str) -> Any:
-        """A form of this session, sent from our own origin."""
         return self.client.post(
             f"{BASE}/{address}", data={"csrf": self.csrf, **fields}, headers={"Origin": ORIGIN, **(headers or {})}
         )
@@ -84,7 +83,6 @@ def serving(bed: Bed, **options: float) -> Iterator[Serving]:
 
 
 def connection_to(made: Serving) -> socket.socket:
-    """To its server, for what no client sends."""
     host, port = made.base.removeprefix("http://").split("/")[0].split(":")
     return socket.create_connection((host, int(port)), timeout=10)
 

@@ -108,9 +108,6 @@ def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off
     assert bed.store.exists("personal-private/_review/use-tabs.md")
 
 
-# Every action of every page, pressed or clicked in real Chromium, and what it did to the files
-
-
 INBOX = "personal-private/_inbox"
 INCUBATOR = "personal-private/_idea-incubator"
 WATCHLIST = "personal-private/_skill-watchlist"
@@ -272,9 +269,6 @@ def test_a_search_with_a_filter_and_marks_of_its_hits(bed: Bed, windows: Windows
     act(page, "button[name=useful][value=no]", f"{one} is marked as noise")
     marks = read_marks(Path(bed.settings.state.log) / "marks.jsonl")
     assert [(mark["at"], mark["path"], mark["useful"]) for mark in marks] == [(at, one, True), (at, one, False)]
-
-
-# Odd notes in real Chromium: an endless word, text from right to left, a phone
 
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])

@@ -109,9 +109,6 @@ def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> N
     assert 'class="said problem"' in answer.text
 
 
-# The health page
-
-
 def test_an_empty_vault_is_well(front: Front) -> None:
     text = visible(front.get("health", view="whole"))
     assert "All is well. No worker runs now: memory service up" in text

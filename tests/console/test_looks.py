@@ -91,7 +91,6 @@ def _look_over(windows: Windows, addresses: Mapping[str, str], size: Literal["de
 
 
 def _load_axe(page: Page) -> None:
-    """Once for each page, however often it is asked."""
     from axe_playwright_python.sync_playwright import Axe
 
     page.evaluate(Axe().axe_script)

@@ -39,9 +39,6 @@ def press(front: Front, page: Any, action: str, number: int = 0, **fields: str) 
     return front.post(action, None, **form)
 
 
-# --- inbox ---
-
-
 def test_a_group_that_another_window_decided_in_part_is_left(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.")
     inbox_note(bed, "two", "Prefer short functions in the parser!")
@@ -71,9 +68,6 @@ def test_the_notes_of_the_inbox_come_in_pages_and_are_searched(bed: Bed, front: 
         inbox_note(bed, f"note-{number:02}", f"Thing {number} is kept apart.")
     assert "1 of 2" in visible(front.get("inbox", view="all"))
     assert "Thing 17" in visible(front.get("inbox", q="thing 17"))
-
-
-# --- ideas ---
 
 
 @pytest.mark.parametrize(("answer", "told"), [("keep", "kept"), ("archive", "archived"), ("delete", "deleted")])
@@ -146,9 +140,6 @@ def test_stale_ideas_come_first_and_only_those_that_are_shown_are_counted_as_to_
     assert "to answer" not in visible(front.get("ideas"))
 
 
-# --- watchlist ---
-
-
 def test_a_pattern_that_another_window_decided_is_not_decided_again(bed: Bed, front: Front) -> None:
     pattern(bed, "plan-first")
     page = front.get("watchlist")
@@ -180,9 +171,6 @@ def test_what_is_deferred_and_decided_is_shown_when_asked_for(bed: Bed, front: F
     pattern(bed, "later-on", deferred_until="2099-01-01")
     assert "1 pattern deferred" in visible(front.get("watchlist"))
     assert "deferred until 2099-01-01" in visible(front.get("watchlist", view="all"))
-
-
-# --- one entry ---
 
 
 def test_an_entry_shows_where_it_was_said_scrubbed_and_around_it(bed: Bed, front: Front) -> None:
@@ -239,9 +227,6 @@ def test_a_missing_entry_is_reported(front: Front, path: str) -> None:
 def test_a_link_of_obsidian_leads_to_its_entry(bed: Bed, front: Front) -> None:
     proposal(bed, "use-tabs")
     assert front.get("entry", path="MemoryVault/personal-private/_review/use-tabs").status_code == 200
-
-
-# The page of an entry: dismiss, mark and edit
 
 
 def test_it_is_dismissed_and_comes_back(bed: Bed, front: Front) -> None:

@@ -210,9 +210,6 @@ def test_the_first_rule_about_tool_calls_offers_the_hooks_once(bed: Bed, front: 
     assert "guard" not in said(front.decide(proposal(bed, "vendor", "Don't touch vendor/."), "approve"))
 
 
-# The last decision that pages offer to undo
-
-
 def offered(answer: Any) -> str:
     """The decision that the page offers to take back, '' for none."""
     found = re.search(r'name="act" value="([^"]*)"', answer.text)
@@ -252,9 +249,6 @@ def test_a_full_journal_that_gave_way_to_a_new_one_is_another_journal(bed: Bed, 
     two = decide(bed, second)
     os.utime(current, ns=(0, rotated.stat().st_mtime_ns))
     assert offered(front.get("review")) == two
-
-
-# Pages of waiting notes, the nearest entries from the index, and the journal read from its end
 
 
 def test_pending_paths_are_exactly_those_in_their_folders(bed: Bed) -> None:

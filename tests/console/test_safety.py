@@ -220,9 +220,6 @@ def test_what_cannot_be_done_is_one_line_and_no_traceback(front: Front) -> None:
     assert said(answer) == "There is no such page."
 
 
-# The console's HTTP server
-
-
 def test_the_end_of_a_page_does_not_wait_until_the_browser_acknowledges_its_beginning(bed: Bed) -> None:
     """It would for 40 ms on Linux, on every page that is shorter than what the network sends at a time."""
     with serving(bed) as made:

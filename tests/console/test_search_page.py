@@ -139,9 +139,6 @@ def test_without_an_index_it_says_so(front: Front) -> None:
     assert "Nothing can be listed" in visible(front.get("search"))
 
 
-# The recall page: receipts by session, their details, and marks of hits
-
-
 SESSION = "3f0c6a52-0000-4000-8000-000000000001"
 
 

@@ -146,9 +146,6 @@ def test_an_unknown_session_page_is_an_error(front: Front) -> None:
     assert "there is no session nobody" in visible(front.get("sessions", id="nobody"))
 
 
-# Excerpts of the transcripts that an entry names
-
-
 ONE, OTHER, GONE = "3f0c6a52-0000-4000-8000-000000000001", "0000000a-0000-4000-8000-000000000002", "gone"
 
 

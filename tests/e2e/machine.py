@@ -12,9 +12,9 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
 from ...services.hook_log import TRIAL_SESSION
@@ -88,7 +88,6 @@ class Machine:
 
     @property
     def base_env(self) -> dict[str, str]:
-        """Environment of all programs on this machine."""
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -116,11 +115,9 @@ class Machine:
         return done
 
     def memory(self, *arguments: str) -> str:
-        """Run the installed `memory` command and return its stdout."""
         return self.run(MEMORY, *arguments, env=self.base_env).stdout
 
     def work(self) -> None:
-        """Have a worker do what waits."""
         self.memory("service", "worker", "--until-idle")
 
     def marker(self) -> Marker:
@@ -212,7 +209,6 @@ class Machine:
         return [(record["hook"], record["result"]) for record in self.log_records() if record.get("event") == "hook"]
 
     def save(self, name: str, words: str, *options: str) -> None:
-        """Save a preference and index it."""
         self.memory("save", "preferences", name, "--body", words, *options)
         self.work()
 
@@ -254,33 +250,53 @@ class Machine:
         return [pid for pid, text in _process_texts() if str(self.root) in text]
 
 
-class ClientSession:
-    """The interactive client in a terminal, from its first prompt to `exit` or `kill`."""
+class Conversation:
+    """An interactive client in a terminal: `with … as client:` its prompt is there."""
 
-    def __init__(self, machine: Machine) -> None:
+    prompt: ClassVar[str]
+    """What the screen shows when words can be typed."""
+    start_seconds: ClassVar[float] = 40
+    pauses: ClassVar[int] = 2
+    """Of TYPING_PAUSE_SECONDS, before an Enter and after the start."""
+
+    def __init__(self, machine: Machine, argv: Sequence[str], env: Mapping[str, str]) -> None:
         self._machine = machine
-        self.id = str(uuid.uuid4())
-        argv = [str(client_binary()), "--session-id", self.id]
-        self.terminal = Terminal(argv, env=machine.client_env(), cwd=machine.project, sockets=machine.root)
+        self.terminal = Terminal(argv, env=env, cwd=machine.project, sockets=machine.root)
 
     def __enter__(self) -> Self:
         self.terminal.__enter__()
         try:
-            self.terminal.wait_until(lambda screen: "for shortcuts" in screen, "the client's prompt", seconds=20)
+            seconds = self.start_seconds
+            self.terminal.wait_until(lambda screen: self.prompt in screen, "the client's prompt", seconds=seconds)
         except BaseException:
             self.terminal.__exit__(None, None, None)
             raise
+        self.pause(self.pauses)
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.terminal.__exit__(*error)
 
-    def submit(self, text: str) -> None:
+    def pause(self, number: int) -> None:
+        time.sleep(number * TYPING_PAUSE_SECONDS)
+
+    def submit(self, words: str) -> None:
         """Type one line as a person does, and send it."""
-        self.terminal.type(text)
-        self.terminal.wait_until(lambda screen: text in screen, f"the typed words {text!r}")
-        time.sleep(TYPING_PAUSE_SECONDS)
+        self.terminal.type(words)
+        self.terminal.wait_until(lambda screen: words[:40] in screen, f"the typed words {words!r}")
+        self.pause(self.pauses)
         self.terminal.press("Enter")
+
+
+class ClientSession(Conversation):
+    """Claude Code, from its first prompt to `exit` or `kill`."""
+
+    prompt = "for shortcuts"
+    pauses = 1
+
+    def __init__(self, machine: Machine) -> None:
+        self.id = str(uuid.uuid4())
+        super().__init__(machine, [str(client_binary()), "--session-id", self.id], machine.client_env())
 
     def ask(self, text: str) -> None:
         """Submit and wait until the turn has ended, its Stop hooks included."""

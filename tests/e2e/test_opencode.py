@@ -19,8 +19,7 @@ from memoryvault.vault.turn import Origin, Role, Turn
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
 from .install_client import program
-from .machine import FAILING, MEMORY, MISSING, PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
-from .terminal import Terminal
+from .machine import FAILING, MEMORY, MISSING, PROPOSAL, QUESTION, RULE, Conversation, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -82,35 +81,22 @@ def turns_of(machine: Machine) -> list[Turn]:
     return [*open_transcript(Path(machine.marker().transcript))]
 
 
-class Conversation:
-    """The interactive client in a terminal."""
+class OpenCodeSession(Conversation):
+    prompt = "ctrl+p"
 
     def __init__(self, machine: Machine, *options: str) -> None:
         env = {**machine.base_env, **QUIET, "TERM": "screen-256color"}
-        self.terminal = Terminal(
-            [str(program("OpenCode")), *options], env=env, cwd=machine.project, sockets=machine.root
-        )
-        self._machine = machine
+        super().__init__(machine, [str(program("OpenCode")), *options], env)
 
-    def __enter__(self) -> Conversation:
-        self.terminal.__enter__()
-        self.terminal.wait_until(lambda screen: "ctrl+p" in screen, "the client's prompt", seconds=START_SECONDS)
-        time.sleep(6 * TYPING_PAUSE_SECONDS)
+    def __enter__(self) -> OpenCodeSession:
+        super().__enter__()
+        self.pause(4)
         return self
-
-    def __exit__(self, *raised: Any) -> None:
-        self.terminal.__exit__(*raised)
 
     def ask(self, words: str) -> None:
         before = hooks_of(self._machine).count("Stop")
         self.submit(words)
         self._machine.wait_until(lambda: hooks_of(self._machine).count("Stop") > before, "the turn's end", seconds=40)
-
-    def submit(self, words: str) -> None:
-        self.terminal.type(words)
-        self.terminal.wait_until(lambda screen: words[:40] in screen, "the typed words")
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        self.terminal.press("Enter")
 
     def leave(self) -> None:
         self.submit("/exit")
@@ -140,7 +126,7 @@ def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: 
 
 def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.leave()
     assert hooks_of(machine)[:2] == ["SessionStart", "UserPromptSubmit"]
@@ -162,7 +148,7 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
     commands = machine.home / ".config" / "opencode" / "command"
     commands.mkdir()
     (commands / "greet.md").write_text("Always greet $ARGUMENTS twice.\n")
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.ask("/greet Grace Hopper")
         chat.call_tools(bash("exit 3"))
@@ -187,16 +173,14 @@ def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInCh
     option = {"label": "SQLite", "description": "one file"}
     question = {"header": "Store", "question": "Where?", "options": [option]}
     chat.call_tools(use_tool("question", {"questions": [question]}))
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.submit("Write the parser.")
         conversation.terminal.wait_until(lambda screen: "SQLite" in screen, "the question", seconds=40)
         for key in ("Down", "Enter"):
-            time.sleep(2 * TYPING_PAUSE_SECONDS)
+            conversation.pause(2)
             conversation.terminal.press(key)
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        conversation.terminal.type("In Postgres, always.")
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        conversation.terminal.press("Enter")
+        conversation.pause(2)
+        conversation.submit("In Postgres, always.")
         machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
         turns = turns_of(machine)
         conversation.terminal.kill()
@@ -222,7 +206,7 @@ def test_what_a_script_says_in_a_persons_session_is_not_typed(machine: Machine, 
     commands = machine.home / ".config" / "opencode" / "command"
     commands.mkdir()
     (commands / "remember.md").write_text("Remember $ARGUMENTS.\n")
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.leave()
     run(machine, "Never deploy on a Friday.", "--continue")
@@ -237,7 +221,7 @@ def test_what_an_option_says_is_not_typed(
     machine: Machine, chat: StandInChat, options: tuple[str, ...], typed: bool
 ) -> None:
     init(machine)
-    with Conversation(machine, *options) as conversation:
+    with OpenCodeSession(machine, *options) as conversation:
         if typed:
             conversation.ask(RULE)
         machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
@@ -300,7 +284,7 @@ def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandI
 def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     machine.save("plain", "Always answer in plain words.", "--always")
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.ask("Hello there.")
         conversation.ask("/compact")
         seen = len(chat.requests)

@@ -146,7 +146,6 @@ class Sandbox:
         return Outcome(done.stdout.decode(), done.stderr.decode(), done.returncode, seconds)
 
     def configure(self, text: str) -> None:
-        """Write the settings file."""
         file = self.root / "config.toml"
         file.write_text(text)
         self.extra_env["MEMORY_CONFIG"] = str(file)
@@ -203,7 +202,6 @@ def recall_service(path: str, answer: Callable[[dict[str, Any]], bytes]) -> Iter
 
 
 def answer_with(**fields: object) -> Callable[[dict[str, Any]], bytes]:
-    """A service that always says the same."""
     line = json.dumps({"v": 1, "ok": True, "degraded": [], **fields}).encode() + b"\n"
     return lambda request: line
 
@@ -233,7 +231,6 @@ def index(sandbox: Sandbox, *paths: str) -> None:
 
 
 def indexed(sandbox: Sandbox, path: str, body: str, **header: str) -> None:
-    """Write an entry, and index it."""
     sandbox.entry(path, body, **header)
     index(sandbox, path)
 

@@ -26,9 +26,7 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"
 BAD_INPUT = {
     "empty": b"",
     "not json": b"{not json",
-    "cut": b'{"session_id": "a',
     "a list": b"[1, 2]",
-    "a number": b"42",
     "trailing": b'{"session_id": "a"} x',
     "binary": bytes(range(256)),
     "deep": b'{"a":' + b"[" * 100_000,
@@ -249,9 +247,6 @@ def test_what_the_standard_librarys_reader_of_json_has_is_there_for_the_fast_one
     """Those without are read slowly, and a hook has no time for that."""
     asked = vars(json.JSONDecoder()).keys() - {"parse_object", "parse_array", "parse_string", "scan_once"}
     assert asked <= {name for name in dir(interpreter._ScannerContext) if not name.startswith("_")}
-
-
-# Every payload that Claude Code is known to send
 
 
 def test_every_known_payload_is_taken(sandbox: Sandbox) -> None:

@@ -39,7 +39,6 @@ def turns_of(rows: OpenCodeRows, session: str = SESSION) -> list[Turn]:
 def asked(
     rows: OpenCodeRows, *answers: list[str], options: tuple[str, ...] = ("Ask first",), note: Any = TYPED
 ) -> None:
-    """The agent asked as many questions as there are answers, with these options."""
     question = {"question": "How?", "options": [{"label": option} for option in options]}
     metadata = {**note, "answers": [*answers]}
     rows.agent(SESSION, tool("question", {"questions": [question] * len(answers)}, output="…", metadata=metadata))

@@ -31,15 +31,6 @@ TOOLS_SERVER = "plugin/.mcp.json"
 PARTS = sorted(SKILL.glob("*.md"))
 PLACEHOLDER = re.compile(r"\$\{([A-Z_]+)\}")
 DOCUMENTED_PLACEHOLDERS = {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
-PLUGIN_KEYS = {
-    "name", "displayName", "version", "description", "author", "homepage", "repository", "license", "keywords",
-    "commands", "agents", "skills", "hooks", "mcpServers", "outputStyles", "lspServers", "userConfig",
-}  # fmt: skip
-MARKETPLACE_KEYS = {"name", "owner", "description", "plugins", "version", "metadata"}
-LISTED_KEYS = PLUGIN_KEYS | {"source", "category", "tags", "strict"}
-SKILL_KEYS = {"name", "description", "argument-hint", "allowed-tools", "disable-model-invocation", "user-invocable"}
-DESCRIPTION_CHARACTERS = 1024
-KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def read(name: str) -> dict[str, Any]:
@@ -60,26 +51,14 @@ def commands_of(path: Path) -> list[str]:
 COMMANDS = [(path.name, command) for path in PARTS for command in commands_of(path)]
 
 
-def test_the_plugin_manifest_has_the_documented_shape_and_this_version() -> None:
+def test_the_marketplace_lists_the_plugin_of_this_version_where_it_is() -> None:
+    """What keys they may have, the client itself says in e2e/test_plugin.py."""
     manifest = read("plugin/.claude-plugin/plugin.json")
-    assert set(manifest) <= PLUGIN_KEYS
-    assert KEBAB.fullmatch(manifest["name"])
     assert manifest["version"] == __version__
-    assert set(manifest["author"]) <= {"name", "email", "url"}
-    assert all(isinstance(word, str) for word in manifest["keywords"])
     # Folders in their usual places are found by themselves; naming hooks.json again would load it twice.
     assert not {"hooks", "skills"} & set(manifest)
-
-
-def test_the_marketplace_lists_the_plugin_where_it_is() -> None:
-    marketplace = read(".claude-plugin/marketplace.json")
-    assert set(marketplace) <= MARKETPLACE_KEYS
-    assert KEBAB.fullmatch(marketplace["name"])
-    assert marketplace["owner"]["name"]
-    (listed,) = marketplace["plugins"]
-    assert set(listed) <= LISTED_KEYS
-    assert listed["name"] == read("plugin/.claude-plugin/plugin.json")["name"]
-    assert listed["source"].startswith("./")
+    (listed,) = read(".claude-plugin/marketplace.json")["plugins"]
+    assert listed["name"] == manifest["name"]
     assert (ROOT / listed["source"] / ".claude-plugin" / "plugin.json").is_file()
 
 
@@ -125,13 +104,6 @@ def test_everything_of_it_is_shipped() -> None:
     assert ROOT / ".claude-plugin" / "marketplace.json" in carried
 
 
-def test_the_skill_has_the_documented_header() -> None:
-    header = frontmatter.loads((SKILL / "SKILL.md").read_text("utf-8")).metadata
-    assert set(header) <= SKILL_KEYS
-    assert header["name"] == SKILL.name
-    assert 0 < len(str(header["description"])) <= DESCRIPTION_CHARACTERS
-
-
 def test_the_skill_names_each_of_its_files_and_no_other() -> None:
     named = set(re.findall(r"\]\((\w+\.md)\)", (SKILL / "SKILL.md").read_text("utf-8")))
     assert named == {path.name for path in PARTS} - {"SKILL.md"}
@@ -168,7 +140,6 @@ def launched(sandbox: Sandbox, *arguments: str, env: dict[str, str] | None = Non
 
 
 def copied(sandbox: Sandbox) -> Path:
-    """The plugin where a host would copy it."""
     return Path(shutil.copytree(PLUGIN, sandbox.root / "cache" / "memory"))
 
 
@@ -223,7 +194,6 @@ def test_a_copied_plugin_serves_the_commands_of_the_installed_package(sandbox: S
 
 
 def noted(state: Path, python: str | Path, stub: str | Path = STUB) -> None:
-    """An installation, as it is noted in the state."""
     (state / "run").mkdir(parents=True)
     (state / "run" / "installation").write_text(f"{python}\n{stub}\n")
 

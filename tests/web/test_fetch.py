@@ -31,9 +31,6 @@ def allowed(web: Site, limits: Limits = QUICK) -> Fetcher:
     return Fetcher(limits, allow=web.allowed)
 
 
-# ---- what is fetched
-
-
 def test_a_page_comes_with_its_address_headers_and_text(web: Site) -> None:
     web.replies["/a"] = Reply("Grüße".encode(), headers={"ETag": '"1"'})
     got = allowed(web).get(web.url + "/a#part")
@@ -67,9 +64,6 @@ def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
     header = "gzip" if encoding in ("gzip", "two members") else "deflate"
     web.replies["/a"] = Reply(body, headers={"Content-Encoding": header})
     assert allowed(web).get(web.url + "/a").body == text
-
-
-# ---- what is refused before any request
 
 
 @pytest.mark.parametrize(
@@ -140,9 +134,6 @@ def test_a_name_that_is_rebound_after_the_check_is_asked_at_the_checked_address(
     assert len(web.requests) == 1
 
 
-# ---- redirects
-
-
 def test_each_redirect_is_a_request_and_is_announced(web: Site) -> None:
     web.replies["/a"] = Reply(status=302, headers={"Location": "/b"})
     web.replies["/b"] = Reply(status=301, headers={"Location": web.url + "/c"})
@@ -153,19 +144,15 @@ def test_each_redirect_is_a_request_and_is_announced(web: Site) -> None:
     assert asked == [web.url + path for path in ("/a", "/b", "/c")]
 
 
-class _Enough(Exception):
-    pass
-
-
 def test_a_budget_stops_a_chain_of_redirects_before_the_next_request(web: Site) -> None:
     web.replies["/a"] = Reply(status=302, headers={"Location": "/b"})
     web.replies["/b"] = Reply(b"there")
 
     def one_only(url: str) -> None:
         if not url.endswith("/a"):
-            raise _Enough
+            raise KeyboardInterrupt
 
-    with pytest.raises(_Enough):
+    with pytest.raises(KeyboardInterrupt):
         Fetcher(QUICK, allow=web.allowed, before_request=one_only).get(web.url + "/a")
     assert web.paths() == ["/a"]
 
@@ -193,9 +180,6 @@ def test_conditions_are_not_carried_to_another_host(web: Site) -> None:
         assert "authorization" in web.requests[0][1]
         assert not {"if-none-match", "authorization"} & set(other.requests[0][1])
         assert other.requests[0][1]["accept"] == "text/html"
-
-
-# ---- servers that misbehave
 
 
 @pytest.mark.slow
@@ -282,9 +266,6 @@ def test_retry_after_may_be_a_date_or_nonsense(web: Site, headers: dict[str, str
     assert (failed.value.status, failed.value.retry_after) == (429, wait)
 
 
-# ---- TLS
-
-
 @pytest.fixture
 def self_signed(tmp_path: Path) -> Path:
     if shutil.which("openssl") is None:
@@ -329,9 +310,6 @@ def test_a_server_without_tls_fails_over_https(web: Site) -> None:
         allowed(web).get(web.url.replace("http:", "https:") + "/a")
 
 
-# ---- charsets
-
-
 @pytest.mark.parametrize(
     ("type_", "body", "text"),
     [
@@ -350,9 +328,6 @@ def test_text_is_decoded_whatever_the_server_says(web: Site, type_: str, body: b
     web.replies["/a"] = Reply(body, type=type_)
     got = allowed(web).get(web.url + "/a").text
     assert text is None or got == text
-
-
-# ---- robots.txt
 
 
 def test_robots_txt_is_heeded_and_asked_once(web: Site) -> None:
