@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import memoryvault
 from memoryvault.hooks.install import STUB
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
@@ -33,8 +32,9 @@ def stub() -> list[str]:
 
 _STUCK = """\
 import sys, time
-sys.path.insert(0, sys.argv.pop(1))
-del sys.argv[0]
+sys.modules["memoryvault"] = package = type(sys)("memoryvault")
+package.__path__ = [sys.argv[1]]
+del sys.argv[:2]
 from memoryvault.hooks import client, session_start
 STUCK = lambda *arguments: time.sleep(30)
 exec(open(sys.argv[0]).read(), {"__name__": "__main__", "__file__": sys.argv[0]})
@@ -43,8 +43,7 @@ exec(open(sys.argv[0]).read(), {"__name__": "__main__", "__file__": sys.argv[0]}
 
 def stuck_in(function: str) -> tuple[str, ...]:
     """The interpreter of a hook in which `client.…` or `session_start.…` does not return in time."""
-    place = Path(memoryvault.__file__ or "").resolve().parents[1]
-    return (sys.executable, "-c", _STUCK.replace("STUCK", function), str(place))
+    return (sys.executable, "-I", "-S", "-c", _STUCK.replace("STUCK", function), str(STUB.parents[1]))
 
 
 @dataclass(frozen=True)

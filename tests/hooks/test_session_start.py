@@ -11,14 +11,12 @@ from memoryvault.hooks.injected import read_injected
 from memoryvault.runtime import hooklog
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.health_report import health_report
-from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox, index, stuck_in
 
 pytestmark = pytest.mark.hurried
 
-LIMIT_MS = 500
 TIME_IS_UP = "time budget exceeded"
 
 
@@ -221,7 +219,6 @@ def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sa
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
     assert TIME_IS_UP in done.stderr
-    assert sandbox.log_lines()[-1]["duration_ms"] < LIMIT_MS * patience()
     # What was said then is what the session holds, and is not said with its first prompt again.
     assert read_injected(sandbox.state.markers, SESSION) == {"personal/_always-load/rule.md"}
 

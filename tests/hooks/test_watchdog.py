@@ -1,6 +1,6 @@
 """When a hook's watchdog leaves the process alone, and what it does early (hooks/client.py).
 
-That it ends the process in time is in `test_session_start` and `test_under_load`.
+That it ends the process in time is in `test_under_load` and `hosts/test_adapters`.
 """
 
 from concurrent.futures import ThreadPoolExecutor

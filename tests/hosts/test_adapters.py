@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
@@ -142,6 +143,7 @@ def test_antigravity_gets_its_object_when_time_is_up(sandbox: Sandbox, recall_re
     payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
     done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=stuck_in("client._prompt"))
     assert "time budget exceeded" in done.stderr
+    assert sandbox.log_lines()[-1]["duration_ms"] < 300 * patience()
     assert "plain language" in injected_of(done), "what a session starts with, whichever call is the first that is seen"
 
 
