@@ -154,7 +154,8 @@ def test_the_inbox_group_by_group_and_note_by_note(bed: Bed, windows: Windows) -
 
 
 def test_ideas_and_patterns_by_key(bed: Bed, windows: Windows) -> None:
-    slugs = {key: idea(bed, title, f"{title}, for the shop.") for key, title in IDEAS.items()}
+    ideas = {"k": "Retry page", "a": "Tides as a calendar", "d": "Replay from a command"}
+    slugs = {key: idea(bed, title, f"{title}, for the shop.") for key, title in ideas.items()}
     for name in ("adopt-it", "later-on", "not-for-us"):
         pattern(bed, name)
     today = bed.store.today()
@@ -197,9 +198,6 @@ def test_enter_in_a_field_decides_on_no_pattern(bed: Bed, windows: Windows, fiel
     let_settle(page)
     page.locator("button[value=dismiss]").click()
     expect(page.locator("#said")).to_contain_text("dismissed: ")
-
-
-IDEAS = {"k": "Retry page", "a": "Tides as a calendar", "d": "Replay from a command"}
 
 
 def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:

@@ -84,8 +84,8 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
     hostile(bed, "personal-private/_idea-incubator/evil/_index.md", kind="idea", status="incubating")
     hostile(bed, "personal-private/_skill-watchlist/list/evil.md", kind="skill-pattern", status="pending")
     page = windows.sign_in()
-    addresses = [one.name for one in PAGES]
-    addresses += [
+    addresses = [
+        *(one.name for one in PAGES),
         f"review?item=personal-private/_review/{evil_name}.md",
         "review?item=personal-private/_review/known-kind.md",
         f"review?item=personal-private/_review/known-kind.md&panel=supersede&old={OLD}",

@@ -19,7 +19,6 @@ from memoryvault.tests.support import forked
 from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
-STOP_SECONDS = 20
 
 
 @contextmanager
@@ -39,7 +38,7 @@ def running(bed: Bed, *arguments: str, env: Mapping[str, str] = {}) -> Iterator[
     try:
         yield process, terminal
         process.send_signal(signal.SIGINT)
-        _, complaints = process.communicate(timeout=STOP_SECONDS)
+        _, complaints = process.communicate(timeout=20)
         assert process.returncode == 0, complaints
         assert "Traceback" not in complaints
     finally:

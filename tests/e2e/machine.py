@@ -47,6 +47,12 @@ SETTINGS_BEFORE = """{
 """A user's own settings, with a hook and an unusual formatting."""
 
 
+def model_env(url: str) -> dict[str, str]:
+    """What has Claude Code ask this model and nobody else."""
+    switches = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER")
+    return {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": API_KEY, **dict.fromkeys(switches, "1")}
+
+
 class Machine:
     """Use `with Machine(model_url) as machine:`; at its end all its files and processes are removed."""
 
@@ -167,11 +173,7 @@ class Machine:
         return {
             **self.base_env,
             "TERM": "screen-256color",
-            "ANTHROPIC_BASE_URL": self._model_url,
-            "ANTHROPIC_API_KEY": API_KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_AUTOUPDATER": "1",
+            **model_env(self._model_url),
             **self._extra_env,
         }
 

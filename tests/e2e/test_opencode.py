@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,10 @@ from .machine import FAILING, MEMORY, MISSING, PROPOSAL, QUESTION, RULE, Convers
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-RULES = {
-    "tags": "Never run git tag on a Friday.",
-    "clean": "Never run git clean in a shared checkout.",
-    "make": "Keep the Makefile free of tabs in recipes of comments.",
-}
+TAGS, CLEAN = "Never run git tag on a Friday.", "Never run git clean in a shared checkout."
+MAKE = "Keep the Makefile free of tabs in recipes of comments."
 QUIET = {
-    "OPENCODE_DISABLE_AUTOUPDATE": "1",
-    "OPENCODE_DISABLE_MODELS_FETCH": "1",
-    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-    "OPENCODE_DISABLE_SHARE": "1",
+    **{f"OPENCODE_DISABLE_{what}": "1" for what in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE")},
     # Nothing may be fetched: what would be is refused at once.
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "HTTP_PROXY": "http://127.0.0.1:9",
@@ -73,6 +66,12 @@ def run(machine: Machine, words: str, *options: str) -> str:
     return machine.run(program("OpenCode"), "run", *options, env=env, stdin=words, seconds=START_SECONDS).stdout
 
 
+def command(machine: Machine, name: str, text: str) -> None:
+    file = machine.home / ".config" / "opencode" / "command" / f"{name}.md"
+    file.parent.mkdir()
+    file.write_text(text)
+
+
 def hooks_of(machine: Machine) -> list[str]:
     return [hook for hook, _ in machine.hooks()]
 
@@ -111,9 +110,7 @@ def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: 
     init(machine, "[recall]\ncore_words = 5\n")  # Has room for what is always given, and not for the rule.
     machine.save("linter-first", RULE)
     machine.save("plain", "Always answer in plain words.", "--always")
-    began = time.monotonic()
     assert ANSWER in run(machine, QUESTION)
-    print(f"the turn took {time.monotonic() - began:.0f} s")
     assert any("plain words" in text for text in chat.texts_of("system"))
     asked, *added = chat.texts_of("user")
     assert asked == QUESTION, "what comes with a prompt comes behind it"
@@ -145,9 +142,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Ma
 
 def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    commands = machine.home / ".config" / "opencode" / "command"
-    commands.mkdir()
-    (commands / "greet.md").write_text("Always greet $ARGUMENTS twice.\n")
+    command(machine, "greet", "Always greet $ARGUMENTS twice.\n")
     with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.ask("/greet Grace Hopper")
@@ -203,9 +198,7 @@ def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat
 
 def test_what_a_script_says_in_a_persons_session_is_not_typed(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    commands = machine.home / ".config" / "opencode" / "command"
-    commands.mkdir()
-    (commands / "remember.md").write_text("Remember $ARGUMENTS.\n")
+    command(machine, "remember", "Remember $ARGUMENTS.\n")
     with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.leave()
@@ -237,7 +230,7 @@ def tool_results(chat: StandInChat) -> list[str]:
 
 def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    for name, rule in RULES.items():
+    for name, rule in (("tags", TAGS), ("clean", CLEAN), ("make", MAKE)):
         machine.memory("save", "preferences", name, "--body", rule)
     machine.work()
     machine.memory("guard", "tags", "remind")
@@ -252,20 +245,20 @@ def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Ma
     chat.call_tools(*map(bash, ["git tag v1", "git tag v1", "git clean -f", "git clean -f", "touch Makefile"]))
     run(machine, "Tag it and clean up.")
     reminded, passed, denied, again, told = tool_results(chat)
-    assert RULES["tags"] in reminded
+    assert TAGS in reminded
     assert "run it again" in reminded
-    assert RULES["tags"] not in passed
-    assert RULES["clean"] in denied
+    assert TAGS not in passed
+    assert CLEAN in denied
     assert denied == again
-    assert RULES["make"] in told
+    assert MAKE in told
 
     machine.memory("guard", "clean", "ask")
     chat.call_tools(bash("git clean -f"), bash("git clean -f"))
     run(machine, "Clean up.")
     asked, passed = tool_results(chat)
-    assert RULES["clean"] in asked
+    assert CLEAN in asked
     assert "Ask the user first" in asked
-    assert RULES["clean"] not in passed
+    assert CLEAN not in passed
 
 
 def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandInChat) -> None:

@@ -123,28 +123,6 @@ def test_the_copy_of_an_earlier_install_is_not_put_back(settings: Settings, befo
     assert not path.with_name(f"{path.name}.memoryvault-backup").exists()
 
 
-@pytest.mark.parametrize("before", [None, b'{"model":"opus"}'])
-def test_a_folder_that_can_not_be_written_is_told_and_nothing_is_changed(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, before: bytes | None
-) -> None:
-    """Refused by hand: the tests may run as root. Dotfiles are often linked from a read-only place."""
-    path = settings_file_of(settings)
-    if before is not None:
-        path.write_bytes(before)
-
-    opened = os.open
-
-    def refuse(name: str | Path, flags: int, *mode: int) -> int:
-        if flags & os.O_CREAT and Path(name).parent == path.parent:
-            raise OSError(errno.EROFS, "Read-only file system")
-        return opened(name, flags, *mode)
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(SettingsError, match=r"settings\.json.*Read-only file system"):
-        install(settings)
-    assert (path.read_bytes() if path.exists() else None) == before
-
-
 def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None:
     """The host writes the file again now and then; that is no change of ours to keep."""
     path = settings_file_of(settings)

@@ -202,6 +202,7 @@ def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> 
         ("personal-private/convention/x.md", {"status": "superseded"}),
         ("personal-private/convention/x.md", {"project": "other"}),
         ("personal-projects/other/convention/x.md", {}),
+        ("personal-projects/my-shop/memory/x.md", {"kind": ""}),
         ("personal-private/doctor-probe/x.md", {"kind": "doctor-probe"}),  # stays where `memory doctor` is killed
         ("personal-private/convention/x.md", {"status": "[dismissed]"}),
         ("personal-private/convention/x.md", {"project": "\n  - Other"}),
