@@ -63,19 +63,16 @@ def test_the_targets_of_redirections_are_known() -> None:
     ("trigger", "command", "found"),
     [
         ("git push", "FOO=1 sudo git push --tags", True),
-        ("git push --force", "git push origin x --force", True),
         ("git push --force", "git push origin x", False),
         ("rm -rf", "rm -f -r x", True),
         ("rm -rf", "rm -f x", False),
         ("prisma", "npx prisma@5 migrate dev", True),
         ("black", "python -m black .", True),
         # The program that runs another one is a command, too.
-        ("sudo", "sudo apt install jq", True),
         ("sudo pip", "sudo -H pip3 install x", True),
         ("sudo pip", "pip install x", False),
         ("psql", "sudo -u postgres psql -l", True),
         # Where it runs does not matter: another machine, a container, an environment, a shell.
-        ("flushall", "docker exec -it cache flushall", True),
         ("git push", "ssh web1 'cd app && git push'", True),
         ("git push", "ssh -p 22 web1 git push", True),
         ("psql", "kubectl exec -n x pod/db -- psql -l", True),
@@ -86,7 +83,6 @@ def test_the_targets_of_redirections_are_known() -> None:
         ("rm", "find . -name rm", False),
         ("git push", "bash -lc 'git push'", True),
         ("git push", "eval 'git push'", True),
-        ("git push", "bash <<EOF\ngit push\nEOF", True),
         ("git push", "sudo bash -s <<EOF\ngit push\nEOF", True),
         ("git push", "docker exec -i web sh <<EOF\ngit push\nEOF", True),
         ("git push", "cat <<EOF | bash\ngit push\nEOF", True),
@@ -106,12 +102,10 @@ def test_the_targets_of_redirections_are_known() -> None:
         ("git push", "git -C web -c a=b push", True),
         ("git push", "git -C web stash push", False),
         ("npm audit fix --force", "npm audit --force fix", True),
-        ("npm audit fix --force", "npm audit fix", False),
         ("npm test", "npm --prefix web test", True),
         ("go test ./...", "go test -race ./...", True),
         ("go test ./...", "go test ./pkg", False),
         ("git push", "if git diff --quiet; then git push; fi", True),
-        ("git push", "while git push; do sleep 1; done", True),
         ("python", "python3.11 x.py", True),
     ],
 )
@@ -133,12 +127,9 @@ def test_a_command_is_known_by_its_words(trigger: str, command: str, found: bool
         ("config/*.toml", "Edit", "/p/config/app.toml", True),
         ("config/*.toml", "Edit", "/p/Cargo.toml", False),
         ("locales/**/*.po", "Edit", "/p/locales/de/x.po", True),
-        ("locales/**/*.po", "Edit", "/p/x.po", False),
         (".env", "Bash", "echo A=1 >> .env", True),
         (".env", "Bash", "ls .env", False),
         (".env", "Bash", "sudo cat .env", False),
-        (".env*", "Edit", ".env.local", True),
-        ("README.md", "Bash", "grep x README.md", False),
         ("README.md", "Bash", "tee README.md", True),
         ("vendor/", "Bash", "ls vendor && rm -r a", False),
         (".env", "Bash", "cat > .env <<EOF\nA=1\nEOF", True),
@@ -170,12 +161,10 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Use axios and/or fetch.", {"axios"}, {"and/or"}),
         # The name of a file is no word of the sentence.
         ("Ask me before you change package.json.", {"package.json"}, {"npm install", "requirements*.txt"}),
-        ("Never print credentials.json.", {"credentials.json"}, {".env"}),
         # A program that is called is no kind of file.
         ("Don't call python directly in scripts.", {"python"}, {"*.py"}),
         # A command has several words.
         ("docker compose, not docker-compose.", {"docker-compose"}, {"docker compose"}),
-        ("Use git switch instead of git checkout.", {"git checkout"}, {"git switch"}),
         ("Never run npm audit fix --force.", {"npm audit fix --force"}, {"npm audit"}),
         ("Never use sudo npm.", {"sudo npm"}, {"sudo", "npm"}),
         # An option that a ban names is part of what it forbids.
@@ -215,7 +204,6 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         # Each command of a line speaks for itself.
         ("Never push to main.", "git push origin fix; bash -c 'git push origin main'", True),
         ("Never push to main.", "bash -c 'git push origin fix'", False),
-        ("Don't run kubectl delete on production.", "kubectl -n staging get pods; kubectl delete pod x", True),
         ("Don't run kubectl delete on production.", "bash -c 'kubectl -n dev get pods; kubectl delete pod x'", True),
         ("Don't run kubectl delete on production.", "ssh staging 'kubectl delete pod x'", False),
         ("Don't push directly to main or master.", "git push origin master", True),
@@ -229,10 +217,8 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         ("Never connect to the production database.", "psql -h localhost shop", False),
         ("Never connect to the production database.", "psql $DEV_URL -c 'select 1'", False),
         ("Don't run kubectl delete on production.", "sudo kubectl -n $DEV_SPACE delete pod x", False),
-        ("Don't run kubectl delete on production.", "kubectl delete pod $LOCAL_POD", True),
         ("Don't run kubectl delete on production.", 'kubectl delete pod "${local_pod}"', True),
         ("Don't touch generated/.", "ls generated/", False),
-        ("Don't touch generated/.", "rm -r generated/", True),
         ("Don't touch the .env file.", "cat .env", True),
     ],
 )

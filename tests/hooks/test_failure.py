@@ -206,7 +206,6 @@ def brings(noted: str, error: str, command: str = "make x", *, before: str = "ma
         ("OSError: no file: '/var/folders/zz/a1/T/tmpab3/x.json'", "OSError: no file: '/tmp/tmpq_9x/x.json'"),
         ("Error: address already in use :::3000 (pid 1234)", "Error: address already in use :::8080 (pid 77)"),
         ("curl: (7) Failed to connect to localhost port 8000", "curl: (7) Failed to connect to localhost port 8080"),
-        ("error: no manifest at `/home/ada/r/a.toml`", "error: no manifest at `/build/42/r/a.toml`"),
         ("fatal: bad object 1a2b3c4d5e6f7a8b9c0d", "fatal: bad object ffee3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c00"),
     ],
 )
@@ -219,7 +218,6 @@ def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: 
     [
         ("ModuleNotFoundError: No module named 'requests'", "ModuleNotFoundError: No module named 'numpy'"),
         ("error TS2304: Cannot do it here", "error TS2552: Cannot do it here"),
-        ("Error: Request failed with status code 401", "Error: Request failed with status code 500"),
         ("curl: (22) the URL returned error: 404", "curl: (22) the URL returned error: 503"),
         ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
         ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),

@@ -1,11 +1,9 @@
 """UserPromptSubmit: an answer within 300 ms, whatever the recall service does."""
 
 import os
-import signal
 import socket
 import sqlite3
-import subprocess
-import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -30,23 +28,6 @@ QUESTION = "how does the quokkaflange protocol handle widget alignment?"
 BODY = "PROMPT_RECALL_SENTINEL_BODY the quokkaflange protocol governs widget alignment."
 MATCHING = "personal-private/convention/matching-entry.md"
 
-STOPPED_SERVICE = """
-import os, socket, sys, time
-server = socket.socket(socket.AF_UNIX)
-server.bind(sys.argv[1])
-server.listen(8)
-print("ready", flush=True)
-while True:
-    connection, _ = server.accept()
-    time.sleep(float(sys.argv[2]))
-    connection.recv(65536)
-    try:
-        connection.sendall(b'{"v":1,"ok":true,"block":"late",'
-                           b'"status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
-    except OSError:
-        pass
-"""
-
 
 def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:
     done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt=prompt, **fields), *args)
@@ -55,27 +36,22 @@ def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) 
     return done
 
 
+@contextmanager
+def stopped_service(path: str) -> Iterator[None]:
+    """The system takes connections for it, and it takes none from the system."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+        listener.bind(path)
+        listener.listen(8)
+        yield
+
+
 @pytest.fixture
 def vault(sandbox: Sandbox) -> Sandbox:
     """One entry that matches QUESTION, and one that does not."""
     indexed(sandbox, MATCHING, BODY)
     indexed(sandbox, "personal-private/convention/unrelated-entry.md", "Sourdough hydration ratios for winter.")
     return sandbox
-
-
-@contextmanager
-def slow_service(path: str, delay: float, *, stop: bool = False) -> Iterator[None]:
-    with subprocess.Popen([sys.executable, "-c", STOPPED_SERVICE, path, str(delay)], stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            if stop:
-                os.kill(process.pid, signal.SIGSTOP)
-            yield
-        finally:
-            process.kill()
-            process.wait()
-            os.unlink(path)
 
 
 @pytest.mark.parametrize(
@@ -123,15 +99,28 @@ def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
 
 @pytest.mark.parametrize("stop", [True, False])
 def test_a_service_that_is_stopped_or_slow_is_survived(vault: Sandbox, stop: bool) -> None:
-    with slow_service(vault.state.recall_socket, 5, stop=stop):
+    over = threading.Event()
+
+    def never(request: dict[str, Any]) -> bytes:
+        over.wait(30)
+        return b""
+
+    path = vault.state.recall_socket
+    with stopped_service(path) if stop else recall_service(path, never):
         done = ask(vault)
+        over.set()
     assert BODY in done.stdout
     assert "recall service slow" in done.stderr
     assert done.seconds < LIMIT_SECONDS * patience()
 
 
 def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
-    with slow_service(vault.state.recall_socket, 0.13):
+    def answer(request: dict[str, Any]) -> bytes:
+        time.sleep(0.13)
+        return told(request)
+
+    told = answer_with(block="late", status="Loaded 1 relevant entries: l", paths=["l.md"])
+    with recall_service(vault.state.recall_socket, answer):
         done = ask(vault)
     assert done.stdout.startswith("late")
     assert done.seconds < LIMIT_SECONDS * patience()

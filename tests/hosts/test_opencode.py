@@ -221,16 +221,13 @@ def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Pa
     ("started", "at_terminal", "typed"),
     [
         ("", True, True),
-        ("--continue", True, True),
         ("-s ses_1 --model=a/b", True, True),
         ("-c --fork --auto", True, True),
         (".", True, True),
         ("--port 4096 --log-level=WARN", True, True),
         ("/shop -m a/b", True, True),
         ("", False, False),  # `cat plan.md | opencode`: the first prompt is what comes in.
-        ("--continue", False, False),
         ("run", True, False),
-        ("run --continue", True, False),
         ("-m a/b run", True, False),
         ("./shop run", True, False),
         ("serve", True, False),
