@@ -175,20 +175,11 @@ def _hooks(bed: Bed, chance: random.Random, now: datetime) -> None:
             for hook, least, spread in (("UserPromptSubmit", 48, 30), ("Stop", 18, 9)):
                 ms = least + chance.random() * spread + (chance.random() * 90 if slow else 0)
                 degraded = {"degraded": "dense-late"} if slow and hook == "UserPromptSubmit" else {}
-                lines.append(
-                    {
-                        "time": at,
-                        "level": "info",
-                        "event": "hook",
-                        "hook": hook,
-                        "duration_ms": round(ms, 1),
-                        **degraded,
-                    }
-                )
+                lines.append({"time": at, "hook": hook, "duration_ms": round(ms, 1), **degraded})
         at = (day - timedelta(hours=5)).isoformat()
-        lines += [{"time": at, "level": "info", "event": "hook", "hook": "SessionStart", "duration_ms": 95.0 + back}]
+        lines.append({"time": at, "hook": "SessionStart", "duration_ms": 95.0 + back})
     log = Path(bed.settings.state.log_file)
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    log.write_text("".join(json.dumps({"level": "info", "event": "hook", **line}) + "\n" for line in lines), "utf-8")
 
 
 def _recalls(bed: Bed, sessions: list[str], now: datetime) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -16,7 +15,7 @@ from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
 
 from .demo import demo_vault
-from .screenshots import ROOT, SHOWN, pages, wait_for_parts
+from .screenshots import pages, wait_for_parts
 from .support import Front
 from .test_sessions_page import FIRST as SESSION
 from .test_sessions_page import known
@@ -239,15 +238,6 @@ def test_every_page_is_reached_by_two_keys(bed: Bed, windows: Windows) -> None:
                     break
             assert page.is_visible(f"h1:text-is('{one.title}')"), one.title
     assert len({one.key for one in PAGES}) == len(PAGES)
-
-
-def test_the_docs_show_pictures_that_are_there() -> None:
-    text = (ROOT / "docs" / "images" / "README.md").read_text("utf-8")
-    shown = re.findall(r"\(([\w-]+)\.png\)", text)
-    assert set(shown) == SHOWN
-    for name in shown:
-        assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < 300_000
-    assert not {path.stem for path in Path(ROOT / "docs" / "images").glob("*.png")} - SHOWN
 
 
 def test_every_page_answers_without_a_vault(bed: Bed, front: Front) -> None:

@@ -15,20 +15,15 @@ from .support import Sandbox, index
 
 pytestmark = pytest.mark.hurried
 
-OURS = {
-    "memoryvault.hooks", "memoryvault.hooks.autostart", "memoryvault.hooks.claude", "memoryvault.hooks.client",
-    "memoryvault.hooks.enqueue", "memoryvault.hooks.entryfile", "memoryvault.hooks.injected", "memoryvault.hooks.once",
-    "memoryvault.hooks.payload", "memoryvault.hooks.recall", "memoryvault.hooks.recall_client",
-    "memoryvault.hooks.receipt", "memoryvault.hooks.search", "memoryvault.hooks.session_start",
-    "memoryvault.hooks.sqlite", "memoryvault.runtime", "memoryvault.vault", "memoryvault.vault.automemory",
-    "memoryvault.runtime.index_terms", "memoryvault.runtime.days", "memoryvault.vault.evidence",
-    "memoryvault.runtime.function_words", "memoryvault.vault.gate", "memoryvault.vault.gate_weights",
-    "memoryvault.vault.header", "memoryvault.runtime.hooklog", "memoryvault.runtime.large_change",
-    "memoryvault.runtime.interpreter", "memoryvault.runtime.layout", "memoryvault.vault.marker",
-    "memoryvault.runtime.normal_form", "memoryvault.vault.pending", "memoryvault.vault.project",
-    "memoryvault.vault.render", "memoryvault.runtime.safe_text", "memoryvault.runtime.snapshot",
-    "memoryvault.vault.typed_text", "memoryvault.vault.statuses", "memoryvault.vault.wording",
-}  # fmt: skip
+LIGHT = """
+    hooks hooks.autostart hooks.claude hooks.client hooks.enqueue hooks.entryfile hooks.injected hooks.once
+    hooks.payload hooks.recall hooks.recall_client hooks.receipt hooks.search hooks.session_start hooks.sqlite
+    runtime runtime.days runtime.function_words runtime.hooklog runtime.index_terms runtime.interpreter
+    runtime.large_change runtime.layout runtime.normal_form runtime.safe_text runtime.snapshot vault
+    vault.automemory vault.evidence vault.gate vault.gate_weights vault.header vault.marker vault.pending
+    vault.project vault.render vault.statuses vault.typed_text vault.wording
+"""
+OURS = {f"memoryvault.{name}" for name in LIGHT.split()}
 BUILT_IN = {
     "__future__", "_abc", "_blake2", "_collections_abc", "_functools", "_json", "_math_integer", "_signal", "_socket",
     "_sqlite3", "_stat", "abc", "binascii", "errno", "fcntl", "genericpath", "math", "os", "posixpath", "select",
