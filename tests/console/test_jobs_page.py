@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, size, when_iso
 from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.enqueue import open_ledger
@@ -117,18 +116,6 @@ def test_an_empty_vault_is_well(front: Front) -> None:
 def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
     with hanging_service(bed.settings.state):
         assert "Recall service does not answer process 4711" in visible(front.get("health", view="whole"))
-
-
-def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    def looks(*args: object) -> None:
-        raise AssertionError("the page looks at every note before it is shown")
-
-    rule(bed, "a-rule", "Something.")
-    with monkeypatch.context() as patched:
-        patched.setattr(health, "count_active", looks)
-        page = front.get("health")
-    assert "All is well." in visible(page)
-    assert re.search(r'hx-get="[^"]*/health/entries" hx-trigger="load"', page.text)
 
 
 def test_the_count_of_entries_is_a_part(bed: Bed, front: Front) -> None:

@@ -4,13 +4,12 @@ import json
 import time
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from memoryvault.services import excerpts
 from memoryvault.services.corpus.store import CorpusStore
-from memoryvault.services.excerpts import _lines_before, excerpts_of, find_transcripts
+from memoryvault.services.excerpts import excerpts_of, find_transcripts
 from memoryvault.services.mining import Mined
 from memoryvault.services.undoing import Selector
 from memoryvault.sources.transcripts.corpus import Transcript
@@ -190,19 +189,6 @@ def test_a_database_that_cannot_be_read_hides_no_other_agents_session(bed: Bed) 
     (root := bed.settings.session_folders["opencode"]).mkdir(parents=True)
     (root / "opencode.db").write_bytes(b"no database" * 100)
     assert find_transcripts(bed.settings, [ONE]) == {}
-
-
-@pytest.mark.parametrize(
-    ("lines", "size", "begins"), [(2, 999, 4), (3, 999, 0), (9, 999, 0), (9, 5, 8), (9, 2, 10), (0, 999, 10)]
-)
-def test_it_is_read_from_a_few_lines_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, size: int, begins: int
-) -> None:
-    file = tmp_path / "lines"
-    file.write_bytes(b"aaa\nbbb\nc\ndddd\n")
-    monkeypatch.setattr(excerpts, "BACK_LINES", lines)
-    monkeypatch.setattr(excerpts, "BACK_BYTES", size)
-    assert _lines_before(file, 10) == begins
 
 
 def test_a_tool_call_without_text_is_shown_by_name_and_an_empty_output_left_out(bed: Bed) -> None:

@@ -174,15 +174,6 @@ def test_without_a_compiled_file_or_with_a_damaged_one_nothing_is_said(sandbox: 
         assert fail(sandbox, MISSING) == ""
 
 
-def test_the_rungs_go_from_sure_to_less_sure() -> None:
-    keys = failure_keys("Exit code 1\n" + TRACE, "python app.py")
-    assert keys[0].startswith("x")
-    assert keys[-1] == "cpython app.py OperationalError"
-    assert message_key(TRACE.splitlines()[-1]) in keys
-    assert keys[0] == failure_keys(ELSEWHERE, "x")[0]
-    assert message_key("npm ERR!") == ""
-
-
 def brings(noted: str, error: str, command: str = "make x", *, before: str = "make x") -> bool:
     """Whether a cure mined from the failure `noted` is told at `error`."""
     message = read_failure(noted).message
