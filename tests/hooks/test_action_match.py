@@ -41,7 +41,7 @@ def test_a_long_line_costs_no_more_than_its_length(unit: str) -> None:
     [
         ("git push", "FOO=1 sudo git push --tags", True),
         ("git push", "a 'b; c' # d\ngit push", True),
-        ("git push", "a # git push", False),
+        ("git push", "a # b; git push", False),
         ("git push", "a `git push`", True),
         ("git push", "git \\\n  push", True),
         ("git push", "a 'git push", False),

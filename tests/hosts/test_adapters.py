@@ -33,6 +33,10 @@ def injected_of(done: Outcome) -> str:
     return "\n".join(step["ephemeralMessage"] for step in steps)
 
 
+def of_codex(sandbox: Sandbox, event: str, **fields: object) -> Outcome:
+    return sandbox.run(event, codex(sandbox, event, **fields), "--host", "codex")
+
+
 def called(sandbox: Sandbox, number: int, steps: int = 1) -> str:
     """What Antigravity is given before this call of its model in a turn."""
     call = antigravity(sandbox, invocationNum=number, initialNumSteps=steps)
@@ -40,32 +44,23 @@ def called(sandbox: Sandbox, number: int, steps: int = 1) -> str:
 
 
 def test_codex_is_given_context_in_json(sandbox: Sandbox, recall_requests: list[Any]) -> None:
-    start = sandbox.run("SessionStart", codex(sandbox, "SessionStart", source="startup"), "--host", "codex")
-    assert "plain language" in context_of(start, "SessionStart")
-    asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
-    prompt = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
+    assert "plain language" in context_of(of_codex(sandbox, "SessionStart", source="startup"), "SessionStart")
+    prompt = of_codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
     assert RECALLED in context_of(prompt, "UserPromptSubmit")
-    stop = sandbox.run("Stop", codex(sandbox, "Stop", stop_hook_active=False), "--host", "codex")
-    assert stop.stdout == ""
+    again = of_codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
+    assert again.stdout == "", "the same turn is answered once"
+    assert of_codex(sandbox, "Stop", stop_hook_active=False).stdout == ""
     assert (marker_of(sandbox).host, marker_of(sandbox).transcript) == ("codex", str(places(sandbox)["codex"]))
     assert spooled(sandbox) == 1
 
 
 def test_a_codex_session_without_a_transcript_waits_for_an_event_that_names_one(sandbox: Sandbox) -> None:
-    nameless = codex(sandbox, "UserPromptSubmit", prompt="use pnpm", transcript_path=None)
-    assert sandbox.run("UserPromptSubmit", nameless, "--host", "codex").returncode == 0
-    assert sandbox.run("Stop", codex(sandbox, "Stop", transcript_path=None), "--host", "codex").returncode == 0
+    for event in ("UserPromptSubmit", "Stop"):
+        assert of_codex(sandbox, event, prompt="use pnpm", transcript_path=None).returncode == 0
     assert read_marker(marker_path(sandbox.state.markers, SESSION)) is None
     assert spooled(sandbox) == 0
-    sandbox.run("Stop", codex(sandbox, "Stop"), "--host", "codex")
+    of_codex(sandbox, "Stop")
     assert marker_of(sandbox).host == "codex"
-
-
-def test_the_same_turn_of_codex_is_answered_once(sandbox: Sandbox, recall_requests: list[Any]) -> None:
-    asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?")
-    first = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
-    assert first.stdout
-    assert sandbox.run("UserPromptSubmit", asked, "--host", "codex").stdout == ""
 
 
 def test_copilot_is_only_recorded(sandbox: Sandbox, recall_requests: list[Any]) -> None:
