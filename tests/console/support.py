@@ -45,13 +45,9 @@ class Front:
         """By a new link, as the command prints it."""
         done = self.client.get(f"{BASE}/enter", params={"token": self.keys.new_link()})
         assert done.status_code == 200, done.text
-        found = re.search(r'name="csrf" value="([^"]+)"', self.get("review").text)
-        self.csrf = found[1] if found else self._session_csrf()
-
-    def _session_csrf(self) -> str:
         session = self.keys.session(self.client.cookies["memory-console"])
         assert session is not None
-        return session.csrf
+        self.csrf = session.csrf
 
     def get(self, address: str, **query: str) -> Any:
         return self.client.get(f"{BASE}/{address}", params=query)

@@ -14,8 +14,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 RULE_WORDS = "run the linter before you push"
 SIDEWAYS = "My commits are ready to be merged upstream. Which checks should happen first?"
-SIDEWAYS_TRIES = 3
-HOUR_SECONDS = 3600
 UNRELATED = "What is the capital of Portugal?"
 
 
@@ -38,7 +36,7 @@ def typed_prompts(session: ClientSession) -> list[str]:
 
 def ask_sideways(machine: Machine, session: ClientSession) -> None:
     """Ask; once more where the machine was too busy for an answer by meaning within the hook's budget."""
-    for _ in range(SIDEWAYS_TRIES):
+    for _ in range(3):
         session.ask(SIDEWAYS)
         last = [record for record in machine.log_records() if record.get("hook") == "UserPromptSubmit"][-1]
         if not last.get("degraded"):
@@ -131,7 +129,7 @@ def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandIn
     assert killed.ended_turns() == 0
     assert not machine.entries_holding(RULE_WORDS)
 
-    machine.let_time_pass(2 * HOUR_SECONDS)
+    machine.let_time_pass(7200)
     machine.work()
     assert len(machine.entries_holding(RULE_WORDS)) == 1
 

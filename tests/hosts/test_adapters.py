@@ -10,7 +10,7 @@ from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
 from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stuck_in
-from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, copilot_camel, gemini, places, spooled
+from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -76,9 +76,11 @@ def test_copilot_is_only_recorded(sandbox: Sandbox, recall_requests: list[Any]) 
 
 
 def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None:
-    payload = copilot_camel(sandbox, transcriptPath=str(places(sandbox)["copilot"]), stopReason="end_turn")
+    transcript = str(places(sandbox)["copilot"])
+    payload = {"sessionId": SESSION, "timestamp": 1_772_359_200_000, "cwd": str(sandbox.project)}
+    payload |= {"transcriptPath": transcript, "stopReason": "end_turn"}
     assert sandbox.run("agentStop", payload, "--host", "copilot").returncode == 0
-    assert marker_of(sandbox).transcript == str(places(sandbox)["copilot"])
+    assert marker_of(sandbox).transcript == transcript
     assert spooled(sandbox) == 1
 
 

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +75,6 @@ def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() 
         assert hook["args"][-2:] == ["hook", event]
 
 
-def test_whoever_opens_the_repository_is_not_asked_about_the_tools_server() -> None:
-    """At the root of the repository it would be the configuration of the project."""
-    assert not (ROOT / ".mcp.json").exists()
-
-
 def test_the_plugin_is_a_small_folder_with_nothing_in_it_but_the_plugin() -> None:
     """The client copies the whole folder into its cache."""
     tracked = subprocess.run(["git", "ls-files", "plugin"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -95,13 +89,6 @@ def test_only_documented_placeholders_are_used_and_what_they_name_is_there(name:
     assert set(PLACEHOLDER.findall(text)) <= DOCUMENTED_PLACEHOLDERS
     for path in re.findall(r"\$\{CLAUDE_PLUGIN_ROOT\}/([\w./-]+)", text):
         assert (PLUGIN / path).is_file()
-
-
-def test_everything_of_it_is_shipped() -> None:
-    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
-    carried = {path for pattern in shipped["memoryvault"] for path in ROOT.glob(pattern)}
-    assert {path for path in PLUGIN.rglob("*") if path.is_file()} <= carried
-    assert ROOT / ".claude-plugin" / "marketplace.json" in carried
 
 
 def test_the_skill_names_each_of_its_files_and_no_other() -> None:

@@ -248,6 +248,7 @@ def test_an_error_status_fails_says_when_to_come_back_and_does_not_tell_the_quer
 @pytest.mark.parametrize(
     ("headers", "wait"),
     [
+        ({"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}, 10.0**6),
         ({"Retry-After": "Fri, 01 Jan 1999 00:00:00 GMT"}, 0.0),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "-1"}, None),
@@ -256,14 +257,11 @@ def test_an_error_status_fails_says_when_to_come_back_and_does_not_tell_the_quer
     ],
 )
 def test_retry_after_may_be_a_date_or_nonsense(web: Site, headers: dict[str, str], wait: float | None) -> None:
-    web.replies["/a"] = Reply(status=429, headers={"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"})
-    with pytest.raises(FetchFailed) as failed:
-        allowed(web).get(web.url + "/a")
-    assert (failed.value.retry_after or 0) > 10**6
     web.replies["/a"] = Reply(status=429, headers=headers)
     with pytest.raises(FetchFailed) as failed:
         allowed(web).get(web.url + "/a")
-    assert (failed.value.status, failed.value.retry_after) == (429, wait)
+    told = failed.value.retry_after
+    assert (failed.value.status, told and min(told, 10.0**6)) == (429, wait)
 
 
 @pytest.fixture
