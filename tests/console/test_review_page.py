@@ -40,12 +40,6 @@ def test_a_secret_in_the_edited_text_is_replaced_and_that_is_said(bed: Bed, fron
     assert token not in bed.only("active").body
 
 
-def test_an_edit_that_leaves_nothing_is_refused(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "use-tabs")
-    assert "nothing was left" in said(front.decide(entry, "approve", body=" \n"))
-    assert bed.store.exists(entry.path)
-
-
 @pytest.mark.parametrize("decision", ["supersede", "approve"])
 def test_an_entry_edited_since_it_was_compared_is_not_replaced(
     bed: Bed, old_rule: str, front: Front, decision: str
@@ -148,9 +142,11 @@ def test_an_edited_note_is_shown_again_and_not_decided(bed: Bed, front: Front) -
     assert bed.store.exists(entry.path)
 
 
-def test_a_decision_without_what_was_seen_is_not_carried_out(bed: Bed, front: Front) -> None:
+@pytest.mark.parametrize("fields", [{"body": " \n"}, {"hash": ""}, {"decision": "supersede"}])
+def test_a_decision_that_lacks_something_is_not_carried_out(bed: Bed, front: Front, fields: dict[str, str]) -> None:
     entry = proposal(bed, "use-tabs")
-    front.post("review/decide", item=entry.path, decision="approve")
+    seen = {"item": entry.path, "hash": entry.content_hash, "decision": "approve"}
+    assert said(front.post("review/decide", None, **{**seen, **fields}))
     assert bed.store.exists(entry.path)
 
 
