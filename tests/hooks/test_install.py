@@ -12,21 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
-from memoryvault.hooks.install import (
-    BACKUP_SUFFIX,
-    CLAUDE_WIRING,
-    EVENTS,
-    STUB,
-    add_entries,
-    hook_argv,
-    install,
-    launcher_in,
-    plugin_installed,
-    remove_entries,
-    settings_file_of,
-    switched_off,
-    uninstall,
-)
+from memoryvault.hooks.install import BACKUP_SUFFIX, EVENTS, STUB, install, launcher_in, settings_file_of, uninstall
 from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings
@@ -76,18 +62,18 @@ def test_our_plugin_is_found_where_it_is_switched_on(settings: Settings, enabled
     list_plugin(settings, "memory@memoryvault", (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_text())
     if enabled is not None:
         settings_file_of(settings).write_text(json.dumps({"enabledPlugins": {"memory@memoryvault": enabled}}))
-    assert plugin_installed(settings) is bool(enabled)
+    assert module.plugin_installed(settings) is bool(enabled)
 
 
 def test_a_plugin_of_this_name_that_is_another_tools_is_not_ours(settings: Settings) -> None:
     list_plugin(settings, "memory@tools", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}')
     settings_file_of(settings).write_text('{"enabledPlugins": {"memory@tools": true, "memory@elsewhere": true}}')
-    assert not plugin_installed(settings)
+    assert not module.plugin_installed(settings)
 
 
 def test_a_plugin_that_is_not_listed_yet_is_taken_by_its_name(settings: Settings) -> None:
     settings_file_of(settings).write_text('{"enabledPlugins": {"memory@memoryvault": true}}')
-    assert plugin_installed(settings)
+    assert module.plugin_installed(settings)
 
 
 def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:
@@ -190,10 +176,10 @@ def test_a_warning_when_who_manages_the_machine_has_switched_the_users_hooks_off
     managed = tmp_path / "managed-settings.json"
     monkeypatch.setattr(module, "MANAGED_FILES", (tmp_path / "none.json", managed))
     managed.write_text("{ not JSON")
-    assert switched_off(settings) == ""
+    assert module.switched_off(settings) == ""
     managed.write_text(json.dumps({name: True}))
     assert f"{managed} has {name} on" in install(settings).warnings[0]
-    assert switched_off(settings)
+    assert module.switched_off(settings)
 
 
 def test_uninstall_without_an_install_does_nothing(settings: Settings) -> None:
@@ -215,9 +201,9 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = add_entries(CLAUDE_WIRING, document, "/state/run/memoryvault-hook")
-    assert add_entries(CLAUDE_WIRING, installed, "/state/run/memoryvault-hook") == installed
-    undone = remove_entries(CLAUDE_WIRING, installed)
+    installed = module.add_entries(module.CLAUDE_WIRING, document, "/state/run/memoryvault-hook")
+    assert module.add_entries(module.CLAUDE_WIRING, installed, "/state/run/memoryvault-hook") == installed
+    undone = module.remove_entries(module.CLAUDE_WIRING, installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
     assert {k: v for k, v in undone.get("hooks", {}).items() if v} == expected
@@ -234,7 +220,7 @@ def test_the_settings_have_one_short_command_per_hook(settings: Settings) -> Non
         assert hook["command"] == f"{launcher_in(settings.state_root)} {event}"
         assert os.path.isabs(hook["command"])
     with pytest.raises(SettingsError, match="TeaTime"):
-        hook_argv("TeaTime", launcher_in(settings.state_root))
+        module.hook_argv("TeaTime", launcher_in(settings.state_root))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

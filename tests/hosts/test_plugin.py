@@ -162,22 +162,16 @@ def test_a_plugin_whose_folder_went_under_a_session_fails_no_turn(sandbox: Sandb
 
 
 @pytest.mark.slow
-def test_a_copied_plugin_runs_the_hooks_of_the_installed_package(sandbox: Sandbox) -> None:
+def test_a_copied_plugin_runs_the_hooks_and_commands_of_the_installed_package(sandbox: Sandbox) -> None:
     compile_snapshot(sandbox.env)
     python, stub = Path(installation_path(sandbox.env)).read_text().splitlines()
     assert (python, stub) == (sys.executable, str(STUB))
-    copy = copied(sandbox)
-    assert launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copy).returncode == 0
+    copy, env = copied(sandbox), {**sandbox.env, "PATH": "/nowhere"}
+    assert launched(sandbox, "memory", "--version", env=env, at=copy).stdout.strip() == f"memory {__version__}"
+    assert launched(sandbox, "hook", "Stop", env=env, at=copy).returncode == 0
     assert [line["hook"] for line in sandbox.log_lines()] == ["Stop"]
     # The copy's own code would have compiled settings of its own.
     assert len(list(Path(sandbox.state_root, "run").glob("*.snapshot"))) == 1
-
-
-@pytest.mark.slow
-def test_a_copied_plugin_serves_the_commands_of_the_installed_package(sandbox: Sandbox) -> None:
-    compile_snapshot(sandbox.env)
-    done = launched(sandbox, "memory", "--version", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
-    assert done.stdout.strip() == f"memory {__version__}"
 
 
 def noted(state: Path, python: str | Path, stub: str | Path = STUB) -> None:
