@@ -12,8 +12,7 @@ from pathlib import Path
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.receipts import append_receipt, new_mark, receipt
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tests.review.support import RULE, Bed, make_bed
@@ -51,8 +50,7 @@ def demo_vault(root: Path, now: datetime | None = None, **settings: str) -> Bed:
     _markers(bed, sessions, began)
     _entries(bed, chance, sessions, began)
     _waiting(bed, sessions[-1])
-    with IndexStore(Path(bed.settings.state.index_db)) as store:
-        reconcile(store, bed.vault, bed.store.walk)
+    reconcile_now(bed.settings)
     _hooks(bed, chance, now)
     _recalls(bed, sessions[-6:], now)
     _jobs(bed, chance, sessions, now)

@@ -14,8 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from memoryvault.console.pages import PAGES
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
@@ -182,8 +181,7 @@ def hostile_state(bed: Bed) -> None:
     hostile(bed, "personal-private/session-cost/s.md", source=source, **cost)
     hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
     hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
-    with IndexStore(Path(state.index_db)) as store:
-        reconcile(store, bed.vault, bed.store.walk)
+    reconcile_now(bed.settings)
 
 
 SHOWN: Mapping[str, tuple[str, ...]] = {

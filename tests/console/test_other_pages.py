@@ -4,13 +4,11 @@ import re
 import shutil
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.review.support import TABS, Bed, tabs
 
@@ -22,19 +20,14 @@ FORM = re.compile(r'<form method="post" action="/here/([^"]+)"[^>]*>(.*?)</form>
 
 def forms(answer: Any, action: str) -> list[dict[str, str]]:
     """The hidden fields of each form of a page that goes there."""
-    return [
-        {
-            name: unescape(value)
-            for name, value in re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', body)
-        }
-        for where, body in FORM.findall(answer.text)
-        if where.split("?")[0] == action
-    ]
+    hidden = r'<input type="hidden" name="([^"]+)" value="([^"]*)"'
+    bodies = [body for where, body in FORM.findall(answer.text) if where.split("?")[0] == action]
+    return [{name: unescape(value) for name, value in re.findall(hidden, body)} for body in bodies]
 
 
-def press(front: Front, page: Any, action: str, number: int = 0, **fields: str) -> Any:
-    """Send one of the forms that a page shows, as a button does."""
-    form = forms(page, action)[number] | fields
+def press(front: Front, page: Any, action: str, **fields: str) -> Any:
+    """Send the first of the forms of a page that go there, as a button does."""
+    form = forms(page, action)[0] | fields
     form.pop("csrf")
     return front.post(action, None, **form)
 
@@ -95,8 +88,7 @@ def test_ideas_are_shown_by_the_days_they_were_said_the_oldest_first(bed: Bed, f
         said_at = f"{day}T12:00:00Z"
         bed.remember(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,), said_at=said_at))
     if indexed:
-        with IndexStore(Path(bed.settings.state.index_db)) as index:
-            reconcile(index, bed.vault, bed.store.walk)
+        reconcile_now(bed.settings)
     text = visible(front.get("ideas"))
     assert "since 2025-12-24" in text
     rows = text[text.rindex("A museum of lamps 2025-12-24") :]

@@ -10,9 +10,8 @@ import pytest
 
 from memoryvault.index.engine import Hit, RecallResult, Rejection
 from memoryvault.index.receipts import append_receipt, read_marks, read_receipts, receipt
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
 from memoryvault.services.hook_log import TRIAL_SESSION
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import Marker, create_marker
@@ -23,8 +22,7 @@ from .support import Front, said, visible
 
 def index(bed: Bed) -> None:
     """As the worker does after a change."""
-    with IndexStore(Path(bed.settings.state.index_db)) as store:
-        reconcile(store, bed.vault, bed.store.walk)
+    reconcile_now(bed.settings)
 
 
 def rule(bed: Bed, slug: str, text: str, **fields: object) -> str:

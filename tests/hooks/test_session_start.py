@@ -26,6 +26,13 @@ def start(sandbox: Sandbox, **fields: object) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+def memory_index(sandbox: Sandbox) -> Path:
+    """Of the project's own notes."""
+    file = sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
+
+
 def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/pref-a.md", "First always-load body.")
     sandbox.entry("team/_always-load/pref-b.md", "Second always-load body.", kind="workflow")
@@ -126,11 +133,8 @@ def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandb
 
 def test_the_core_is_not_lost_to_the_hosts_limit_beside_a_long_index(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/rule.md", "Keep answers short. " * 100)
-    folder = sandbox.vault / "personal-projects" / "my-shop" / "memory"
-    folder.mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(
-        "".join(f"- [T{n}](t{n}.md) — a topic with a long description {n}\n" for n in range(300))
-    )
+    lines = (f"- [T{n}](t{n}.md) — a topic with a long description {n}\n" for n in range(300))
+    memory_index(sandbox).write_text("".join(lines))
     stdout, _ = start(sandbox)
     assert "Keep answers short." in stdout
     assert "topic with a long description 5" in stdout
@@ -200,9 +204,7 @@ def test_a_vault_that_is_not_there_or_empty(sandbox: Sandbox) -> None:
 
 def test_a_named_pipe_in_the_place_of_the_index_is_passed_over(sandbox: Sandbox) -> None:
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
-    pipe = sandbox.vault / "personal-projects/my-shop/memory/MEMORY.md"
-    pipe.parent.mkdir(parents=True, exist_ok=True)
-    os.mkfifo(pipe)
+    os.mkfifo(memory_index(sandbox))
     stdout, stderr = start(sandbox)
     assert "The rule." in stdout
     assert TIME_IS_UP not in stderr
@@ -224,8 +226,7 @@ def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sa
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
-    index = sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md"
-    index.parent.mkdir(parents=True)
+    index = memory_index(sandbox)
     (index.parent / "t1.md").write_text("On demand.\n")
     index.write_text("<!-- hidden -->\n" + "".join(f"- [T{n}](t{n}.md) — topic {n}\n" for n in range(300)))
     # Within 200 lines and what the host shows of a hook's text.
@@ -237,9 +238,8 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
     assert "hidden" not in stdout
     assert "On demand." not in stdout
     index.write_text("- [T](t.md) — x\n" * 20_000)
-    assert "(truncated: 200 of more than 14564 lines; the" in start(sandbox, session_id="s3")[0], (
-        "no more of it is read"
-    )
+    told = start(sandbox, session_id="s3")[0]
+    assert "(truncated: 200 of more than 14564 lines; the" in told, "no more of it is read"
     index.write_text("ä" * 20_000)
     stdout, _ = start(sandbox, session_id="s2")
     assert 9_000 < stdout.count("ä") <= 10_000
@@ -247,16 +247,14 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
 
 def own_notes(sandbox: Sandbox) -> None:
     sandbox.entry("personal-projects/my-shop/memory/deploy.md", "Ship the widgets with the blue crane.", kind="")
-    (sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md").write_text(
-        "- [D](deploy.md) — widgets\n"
-    )
+    memory_index(sandbox).write_text("- [D](deploy.md) — widgets\n")
 
 
 @pytest.mark.parametrize("how", ["link", "setting"])
 def test_an_index_is_said_unless_the_host_itself_loads_it(sandbox: Sandbox, how: str) -> None:
     own_notes(sandbox)
     assert "widgets" in start(sandbox, session_id="s1")[0]
-    ours = sandbox.vault / "personal-projects" / "my-shop" / "memory"
+    ours = memory_index(sandbox).parent
     if how == "link":
         (sandbox.transcript.parent / "memory").symlink_to(ours)
     else:
