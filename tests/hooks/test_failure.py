@@ -213,33 +213,26 @@ def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: 
         ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
         ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
         ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
-        # Lines that only say that something failed.
-        (
-            "error: a is wrong\nerror Command failed with exit code 1.",
-            "error: b\nerror Command failed with exit code 1.",
-        ),
-        (
-            "ld: cannot find -lfoo\nmake: *** [Makefile:12: all] Error 1",
-            "no input\nmake: *** [Makefile:12: all] Error 1",
-        ),
-        ("one thing\nError: Process completed with exit code 1.", "two\nError: Process completed with exit code 1."),
-        (
-            "error[E0432]: unresolved import\nerror: could not compile `x` (lib) due to 1 previous error",
-            "error[E0308]: mismatched types\nerror: could not compile `x` (lib) due to 2 previous errors",
-        ),
-        (
-            "sh: vite: not found\nnpm ERR! Lifecycle script `build` failed with error:",
-            "x\nnpm ERR! Lifecycle script `build` failed with error:",
-        ),
-        (
-            "a.c:1: fatal error: foo.h: missing\ncompilation terminated.",
-            "b.c:1: fatal error: bar.h\ncompilation terminated.",
-        ),
-        ("E   ValueError: a\n1 failed in 0.1s", "E   KeyError: b\n1 failed in 0.2s"),
     ],
 )
 def test_a_failure_like_it_is_another_one(noted: str, other: str) -> None:
     assert not brings(noted, f"Exit code 1\n{other}\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error Command failed with exit code 1.",
+        "make: *** [Makefile:12: all] Error 1",
+        "Error: Process completed with exit code 1.",
+        "error: could not compile `x` (lib) due to 1 previous error",
+        "npm ERR! Lifecycle script `build` failed with error:",
+        "compilation terminated.",
+        "1 failed in 0.1s",
+    ],
+)
+def test_a_line_that_only_says_that_something_failed_brings_no_cure(line: str) -> None:
+    assert not brings(f"a: cannot be found\n{line}", f"Exit code 1\nb: no such thing\n{line}")
 
 
 def test_a_kind_of_error_counts_for_the_same_command_and_thing(sandbox: Sandbox) -> None:
