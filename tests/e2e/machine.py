@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ...index.client import RecallClient, ServiceUnavailable
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
 from ...services.hook_log import TRIAL_SESSION
 from ...vault.marker import Marker, list_markers, marker_path, read_marker
@@ -220,12 +220,9 @@ class Machine:
 
     def _recall_is_warm(self) -> bool:
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(2)
-                connection.connect(self.state.recall_socket)
-                connection.sendall(b'{"v":1,"op":"ping"}\n')
-                answer = json.loads(connection.makefile().readline() or "{}")
-        except (OSError, ValueError):
+            with RecallClient(self.state.recall_socket) as client:
+                answer = client.ping()
+        except ServiceUnavailable:
             return False
         return bool(answer.get("model")) and not answer.get("loading")
 

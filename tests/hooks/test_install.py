@@ -182,13 +182,6 @@ def test_a_warning_when_who_manages_the_machine_has_switched_the_users_hooks_off
     assert module.switched_off(settings)
 
 
-def test_uninstall_without_an_install_does_nothing(settings: Settings) -> None:
-    assert not uninstall(settings).changed
-    settings_file_of(settings).write_text('{ "a":1 }')
-    assert not uninstall(settings).changed
-    assert settings_file_of(settings).read_text() == '{ "a":1 }'
-
-
 _json = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5)
 _hook = st.fixed_dictionaries({"type": st.just("command"), "command": st.text()})
 _group = st.fixed_dictionaries({"hooks": st.lists(_hook, max_size=2)}, optional={"matcher": st.text()})

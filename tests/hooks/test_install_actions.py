@@ -32,6 +32,7 @@ def test_uninstall_restores_every_byte_with_them_too(settings: Settings, name: s
     path, before = settings_file_of(settings), FILES[name]
     write(settings, before)
     listing = sorted(os.listdir(path.parent))
+    assert not uninstall(settings).changed
     assert install(settings).changed
     assert set(installed_events(settings)) == set(EVENTS)
     if before is not None:

@@ -26,10 +26,7 @@ pytestmark = pytest.mark.hurried
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "plugin"
 SKILL = PLUGIN / "skills" / "memory"
-TOOLS_SERVER = "plugin/.mcp.json"
 PARTS = sorted(SKILL.glob("*.md"))
-PLACEHOLDER = re.compile(r"\$\{([A-Z_]+)\}")
-DOCUMENTED_PLACEHOLDERS = {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
 
 
 def read(name: str) -> dict[str, Any]:
@@ -83,10 +80,10 @@ def test_the_plugin_is_a_small_folder_with_nothing_in_it_but_the_plugin() -> Non
     assert sum((ROOT / name).stat().st_size for name in files) < 100_000
 
 
-@pytest.mark.parametrize("name", ["plugin/hooks/hooks.json", TOOLS_SERVER, "plugin/skills/memory/SKILL.md"])
+@pytest.mark.parametrize("name", ["plugin/hooks/hooks.json", "plugin/.mcp.json", "plugin/skills/memory/SKILL.md"])
 def test_only_documented_placeholders_are_used_and_what_they_name_is_there(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
-    assert set(PLACEHOLDER.findall(text)) <= DOCUMENTED_PLACEHOLDERS
+    assert set(re.findall(r"\$\{([A-Z_]+)\}", text)) <= {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
     for path in re.findall(r"\$\{CLAUDE_PLUGIN_ROOT\}/([\w./-]+)", text):
         assert (PLUGIN / path).is_file()
 
