@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,6 +16,7 @@ from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.loopback_site import Reply, site
 from memoryvault.vault.marker import Marker, create_marker
@@ -336,14 +335,7 @@ def test_a_worker_killed_in_mid_decision_is_ended_by_the_window_and_not_done_twi
     page = windows.sign_in()
     bed.decide_in_note(entry.path, "approve")
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "journal-applied"}
-    worker = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "service", "worker", "--until-idle"],
-        env={**bed.env, **armed},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    worker = forked.memory({**bed.env, **armed}, "service", "worker", "--until-idle")
     assert worker.returncode == -signal.SIGKILL, worker.stderr
     assert bed.journal.is_interrupted
     assert bed.store.exists(entry.path), "killed between the new file and the removal of the old one"

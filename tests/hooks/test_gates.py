@@ -199,16 +199,10 @@ def test_a_reader_that_went_away_hurts_nobody(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/a.md", "Tea at four. " * 20_000)
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", *stub(), "SessionStart"],
-        input=b'{"session_id": "gone", "cwd": "/", "source": "startup"}',
-        stdout=write,
-        stderr=subprocess.PIPE,
-        env=sandbox.env,
-        check=False,
-    )
+    argv = [sys.executable, "-I", "-S", *stub(), "SessionStart"]
+    payload = b'{"session_id": "gone", "cwd": "/", "source": "startup"}'
+    assert subprocess.run(argv, input=payload, stdout=write, env=sandbox.env, check=False).returncode == 0
     os.close(write)
-    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -216,13 +210,8 @@ def test_a_reader_that_went_away_hurts_nobody(sandbox: Sandbox) -> None:
 )
 def test_a_stdin_that_never_ends_is_left_at_the_hard_end(sandbox: Sandbox, event: str, printed: bytes) -> None:
     compile_snapshot(sandbox.env)
-    with subprocess.Popen(
-        [sys.executable, "-I", "-S", *stub(), *event.split()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=sandbox.env,
-    ) as process:
+    argv = [sys.executable, "-I", "-S", *stub(), *event.split()]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=sandbox.env) as process:
         assert process.wait(timeout=2 * patience()) == 0
         assert process.stdout is not None
         assert process.stdout.read() == printed

@@ -35,14 +35,11 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"
 
 def imported(sandbox: Sandbox, event: str, **fields: object) -> set[str]:
     """Modules loaded by a hook beyond a bare interpreter's."""
+    python = (sys.executable, "-I", "-S")
     bare = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", "import sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
+        [*python, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
-    python = (sys.executable, "-I", "-S", "-X", "importtime")
-    done = sandbox.run(event, sandbox.payload(**fields), python=python)
+    done = sandbox.run(event, sandbox.payload(**fields), python=(*python, "-X", "importtime"))
     assert done.returncode == 0
     lines = [line.rsplit("|", 1) for line in done.stderr.splitlines() if line.startswith("import time:")]
     return {name.strip() for _, name in lines[1:]} - set(bare.stdout.split())

@@ -135,14 +135,8 @@ def test_each_hook_of_the_plugin_runs(sandbox: Sandbox) -> None:
             (hook,) = group["hooks"]
             argv = [hook["command"], *(word.replace("${CLAUDE_PLUGIN_ROOT}", str(PLUGIN)) for word in hook["args"])]
             for _ in range(10):  # On a busy machine a hook's time may be over before it has read what happened.
-                done = subprocess.run(
-                    argv,
-                    input=json.dumps(sandbox.payload()).encode(),
-                    env=sandbox.env,
-                    capture_output=True,
-                    check=False,
-                )
-                assert done.returncode == 0
+                payload = json.dumps(sandbox.payload()).encode()
+                assert subprocess.run(argv, input=payload, env=sandbox.env, check=False).returncode == 0
                 if event == "Notification" or event in {line["hook"] for line in sandbox.log_lines()}:
                     break
     logged = dict.fromkeys(line["hook"] for line in sandbox.log_lines())
@@ -209,9 +203,8 @@ def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, content
 
 
 def test_without_the_package_the_tools_server_says_what_to_do(sandbox: Sandbox) -> None:
-    done = launched(
-        sandbox, "memory", "service", "mcp", env={"PATH": "/nowhere", "HOME": str(sandbox.home)}, at=copied(sandbox)
-    )
+    env = {"PATH": "/nowhere", "HOME": str(sandbox.home)}
+    done = launched(sandbox, "memory", "service", "mcp", env=env, at=copied(sandbox))
     assert done.returncode == 1
     assert "install its wheel" in done.stderr
     assert "pip install" not in done.stderr, "a name that pip would look up belongs to somebody else"
