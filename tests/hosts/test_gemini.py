@@ -96,13 +96,6 @@ def test_a_session_that_is_gone_on_with_is_recorded_by_the_chat_that_it_is_writt
     assert marker_of(sandbox).transcript == str(places(sandbox)["gemini"])
 
 
-def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, recall_requests: list[Any]) -> None:
-    run(sandbox, "SessionStart", source="startup")
-    for _ in range(2):
-        assert run(sandbox, "SessionEnd", reason="exit") == {}
-    assert [line["result"] for line in sandbox.log_lines() if line.get("hook") == "SessionEnd"] == ["ok", "ok"]
-
-
 @pytest.mark.parametrize(
     "prompt",
     [

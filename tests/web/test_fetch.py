@@ -303,11 +303,6 @@ def test_the_certificate_is_checked_against_the_name_not_the_address(
             fetcher.get(f"https://other.example:{web.port}/a")
 
 
-def test_a_server_without_tls_fails_over_https(web: Site) -> None:
-    with pytest.raises(FetchFailed):
-        allowed(web).get(web.url.replace("http:", "https:") + "/a")
-
-
 @pytest.mark.parametrize(
     ("type_", "body", "text"),
     [
