@@ -47,33 +47,32 @@ FILES = {
 }
 
 
-def list_plugin(settings: Settings, name: str, hooks: str | None) -> None:
-    """Claude Code's list with one plugin, whose hooks.json says `hooks`."""
-    folder = settings.hosts.claude_config_dir / "plugins" / "cache" / "one"
-    (folder / "hooks").mkdir(parents=True)
-    if hooks is not None:
-        (folder / "hooks" / "hooks.json").write_text(hooks)
-    listing = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(folder)}]}}
-    (settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
+OUR_HOOKS = (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_text()
+OTHER_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}'
 
 
-@pytest.mark.parametrize("enabled", [True, False, None])
-def test_our_plugin_is_found_where_it_is_switched_on(settings: Settings, enabled: bool | None) -> None:
-    list_plugin(settings, "memory@memoryvault", (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_text())
-    if enabled is not None:
-        settings_file_of(settings).write_text(json.dumps({"enabledPlugins": {"memory@memoryvault": enabled}}))
-    assert module.plugin_installed(settings) is bool(enabled)
-
-
-def test_a_plugin_of_this_name_that_is_another_tools_is_not_ours(settings: Settings) -> None:
-    list_plugin(settings, "memory@tools", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}')
-    settings_file_of(settings).write_text('{"enabledPlugins": {"memory@tools": true, "memory@elsewhere": true}}')
-    assert not module.plugin_installed(settings)
-
-
-def test_a_plugin_that_is_not_listed_yet_is_taken_by_its_name(settings: Settings) -> None:
-    settings_file_of(settings).write_text('{"enabledPlugins": {"memory@memoryvault": true}}')
-    assert module.plugin_installed(settings)
+@pytest.mark.parametrize(
+    ("name", "hooks", "enabled", "is_ours"),
+    [
+        ("memory@memoryvault", OUR_HOOKS, {"memory@memoryvault": True}, True),
+        ("memory@memoryvault", OUR_HOOKS, {"memory@memoryvault": False}, False),
+        ("memory@memoryvault", OUR_HOOKS, {}, False),
+        ("memory@tools", OTHER_HOOKS, {"memory@tools": True, "memory@elsewhere": True}, False),
+        ("", "", {"memory@memoryvault": True}, True),
+    ],
+    ids=["on", "off", "not on", "another tool's", "not listed yet, so taken by its name"],
+)
+def test_our_plugin_is_found_where_it_is_switched_on(
+    settings: Settings, name: str, hooks: str, enabled: dict[str, bool], is_ours: bool
+) -> None:
+    plugins = settings.hosts.claude_config_dir / "plugins"
+    if name:
+        (plugins / "one" / "hooks").mkdir(parents=True)
+        (plugins / "one" / "hooks" / "hooks.json").write_text(hooks)
+        listed = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(plugins / "one")}]}}
+        (plugins / "installed_plugins.json").write_text(json.dumps(listed))
+    settings_file_of(settings).write_text(json.dumps({"enabledPlugins": enabled}))
+    assert module.plugin_installed(settings) is is_ours
 
 
 def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:
