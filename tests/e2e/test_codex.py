@@ -29,6 +29,7 @@ wire_api = "responses"
 [projects."{project}"]
 trust_level = "trusted"
 """
+HOOKS = ["SessionStart", "UserPromptSubmit", "Stop"]
 SERVER = """
 [mcp_servers.vault]
 command = "{program}"
@@ -67,16 +68,15 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
     machine.save("linter-first", RULE)
 
     ask(machine)
-    assert not machine.log_records() or all(record.get("event") != "hook" for record in machine.log_records())
+    assert machine.hooks() == []
     assert RULE not in json.dumps(responses.requests[-1]), "Codex runs no hook that the user has not trusted"
 
     # What a person does once with /hooks, for this one run.
     said = ask(machine, "--dangerously-bypass-hook-trust")
-    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
-        assert f"hook: {event} Completed" in said
+    assert [event for event in HOOKS if f"hook: {event} Completed" not in said] == []
     assert any(RULE in text for text in responses.texts_of("developer"))
     assert responses.texts_of("user")[-1] == QUESTION
-    assert dict(machine.hooks()) == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
+    assert dict(machine.hooks()) == dict.fromkeys(HOOKS, "ok")
 
 
 def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, responses: StandInResponses) -> None:
@@ -160,8 +160,7 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
 ) -> None:
     machine.init("codex", autostart=False)
     converse(machine, RULE, trust=True)
-    hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
-    assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"
+    assert [hook for hook, _ in machine.hooks()] == HOOKS, "it has no event for a session's end"
     (session,) = list_markers(machine.state.markers)
     # Its last turn asked for the reflection, as soon as the session has been quiet for a while.
     jobs = json.loads(machine.memory("jobs", "list", "--kind", "reflect.session", "--json"))
