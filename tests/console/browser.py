@@ -110,7 +110,6 @@ class Windows:
 
     @property
     def context(self) -> BrowserContext:
-        """The profile that is signed in."""
         assert self._context is not None
         return self._context
 
@@ -152,6 +151,19 @@ class Windows:
             self.complaints.append(f"asked of somebody else: {url}")
 
 
+@contextmanager
+def windows_on(browser: Browser, env: Mapping[str, str]) -> Iterator[Windows]:
+    """Windows of `memory console`, a process of its own: see `Windows.check`."""
+    console = ConsoleProcess(env)
+    windows = Windows(browser, console)
+    try:
+        yield windows
+        windows.close()
+        windows.check()
+    finally:
+        assert console.stop() == 0
+
+
 # The page has the answer when htmx says so, some time after the network has; it settles 20 ms later, by a timer that
 # was set before this one.
 NOTE_ANSWER = """() => {
@@ -174,5 +186,4 @@ def press(page: Page, key: str) -> None:
 
 
 def said(page: Page) -> str:
-    """The line that tells what was done."""
     return page.inner_text("#said").strip()

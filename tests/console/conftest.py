@@ -12,7 +12,7 @@ from .support import Front
 if TYPE_CHECKING:  # the quick tests do without a browser
     from playwright.sync_api import Browser
 
-    from .browser import ConsoleProcess, Windows
+    from .browser import Windows
 
 
 @pytest.fixture
@@ -32,21 +32,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def console(bed: Bed) -> Iterator[ConsoleProcess]:
-    """`memory console` of the bed, as a process of its own."""
-    from .browser import ConsoleProcess
-
-    console = ConsoleProcess(bed.env)
-    yield console
-    assert console.stop() == 0
-
-
-@pytest.fixture
-def windows(browser: Browser, console: ConsoleProcess) -> Iterator[Windows]:
+def windows(browser: Browser, bed: Bed) -> Iterator[Windows]:
     """Windows that complain at the end when a script failed, the policy was offended, or somebody else was asked."""
-    from .browser import Windows
+    from .browser import windows_on
 
-    windows = Windows(browser, console)
-    yield windows
-    windows.close()
-    windows.check()
+    with windows_on(browser, bed.env) as windows:
+        yield windows

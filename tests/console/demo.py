@@ -12,12 +12,10 @@ from pathlib import Path
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.receipts import append_receipt, new_mark, receipt
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
-from memoryvault.pipelines.candidate import Candidate
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.review.support import RULE, Bed, make_bed
 from memoryvault.vault.entry import Source
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
 
@@ -35,6 +33,10 @@ QUESTIONS = (
     "are webhooks sent more than once", "how do we release the shop", "what about float prices in the basket",
     "zone of the tide tables",
 )  # fmt: skip
+COST = {
+    "input_tokens": (9_000, 60_000), "output_tokens": (8_000, 90_000), "cache_write_tokens": (50_000, 400_000),
+    "cache_read_tokens": (900_000, 4_000_000), "answers": (20, 90), "active_seconds": (900, 9_000),
+}  # fmt: skip
 SESSIONS = 24
 
 
@@ -48,8 +50,7 @@ def demo_vault(root: Path, now: datetime | None = None, **settings: str) -> Bed:
     _markers(bed, sessions, began)
     _entries(bed, chance, sessions, began)
     _waiting(bed, sessions[-1])
-    with IndexStore(Path(bed.settings.state.index_db)) as store:
-        reconcile(store, bed.vault, bed.store.walk)
+    reconcile_now(bed.settings)
     _hooks(bed, chance, now)
     _recalls(bed, sessions[-6:], now)
     _jobs(bed, chance, sessions, now)
@@ -81,33 +82,14 @@ def _entries(bed: Bed, chance: random.Random, sessions: list[str], began: list[d
         day = began[place].date()
         folder = f"personal-projects/{project}" if project else "personal-private"
         slug = "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
-        bed.note(
-            f"{folder}/{kind}/{slug}.md",
-            f"# {title}\n\n{text}",
-            kind=kind,
-            status="active",
-            created=day,
-            updated=day,
-            tags=[tag.strip() for tag in tags.split(",")],
-            group=folder,
-            project=project or None,
-            source=[Source("claude", sessions[place])],
-        )
+        fields = {"kind": kind, "status": "active", "group": folder, "project": project or None}
+        fields |= {"tags": [tag.strip() for tag in tags.split(",")], "source": [Source("claude", sessions[place])]}
+        bed.note(f"{folder}/{kind}/{slug}.md", f"# {title}\n\n{text}", created=day, updated=day, **fields)
     for session, at in zip(sessions, began, strict=True):
-        bed.note(
-            f"personal-projects/shop/session-cost/{session}.md",
-            f"# Session {session[:8]}\n\nWhat the session cost.",
-            kind="session-cost",
-            created=at.date(),
-            project="shop",
-            source=[Source("claude", session)],
-            input_tokens=chance.randrange(9_000, 60_000),
-            output_tokens=chance.randrange(8_000, 90_000),
-            cache_write_tokens=chance.randrange(50_000, 400_000),
-            cache_read_tokens=chance.randrange(900_000, 4_000_000),
-            answers=chance.randrange(20, 90),
-            active_seconds=chance.randrange(900, 9_000),
-        )
+        text = f"# Session {session[:8]}\n\nWhat the session cost."
+        fields = {"kind": "session-cost", "project": "shop", "source": [Source("claude", session)]}
+        fields |= {name: chance.randrange(*between) for name, between in COST.items()}
+        bed.note(f"personal-projects/shop/session-cost/{session}.md", text, created=at.date(), **fields)
 
 
 def _waiting(bed: Bed, session: str) -> None:
@@ -120,30 +102,14 @@ def _waiting(bed: Bed, session: str) -> None:
     assert path.exists()
     for number, (slug, kind, project, text) in enumerate(NOTES["waiting"]):
         title = slug.replace("-", " ").capitalize()
-        bed.note(
-            f"personal-private/_review/{slug}.md",
-            f"# {title}\n\n{text}",
-            kind=kind,
-            status="pending",
-            created=bed.store.today(),
-            group="personal-private",
-            project=project or None,
-            occurrences=2 if kind == "preferences" else 1,
-            source=[Source("claude", session, (f"{session[:8]}-r{2 * number}",))],
-        )
+        fields = {"kind": kind, "status": "pending", "group": "personal-private", "project": project or None}
+        fields |= {"created": bed.store.today(), "occurrences": 2 if kind == "preferences" else 1}
+        said_in = [Source("claude", session, (f"{session[:8]}-r{2 * number}",))]
+        bed.note(f"personal-private/_review/{slug}.md", f"# {title}\n\n{text}", source=said_in, **fields)
     for slug, text in GUESSED:
         inbox_note(bed, slug, text, created=bed.store.today(), source=[Source("claude", session)])
-    rule = Candidate(
-        category="preference",
-        statement=dates,
-        reason="a standing rule",
-        role="user",
-        records=(f"{session[:8]}-r{2 * len(NOTES['waiting'])}",),
-        excerpt=dates,
-        session=session,
-        standing_rule=True,
-        confirmed=True,
-    )
+    record = f"{session[:8]}-r{2 * len(NOTES['waiting'])}"
+    rule = replace(RULE, statement=dates, excerpt=dates, session=session, records=(record,))
     bed.remember(rule)
     bed.remember(replace(rule, statement="No, use the staging bucket instead of the live one", standing_rule=False))
     slugs = [
@@ -152,12 +118,8 @@ def _waiting(bed: Bed, session: str) -> None:
         idea(bed, "Tides as a calendar feed", "Skippers ask for it every spring."),
     ]
     nobody_came_back_to(bed, *slugs[:2])
-    pattern(
-        bed,
-        "review-checklists",
-        text="A checklist for each kind of change, read before the review begins.",
-        confidence="HIGH",
-    )
+    checklists = "A checklist for each kind of change, read before the review begins."
+    pattern(bed, "review-checklists", text=checklists, confidence="HIGH")
     pattern(bed, "red-green-refactor", source="agent-skills", text="The failing test comes first, and is shown.")
     worktrees = "Each task gets a worktree of its own."
     pattern(bed, "worktree-for-each-task", source="agent-skills", text=worktrees, confidence="LOW")
@@ -175,20 +137,11 @@ def _hooks(bed: Bed, chance: random.Random, now: datetime) -> None:
             for hook, least, spread in (("UserPromptSubmit", 48, 30), ("Stop", 18, 9)):
                 ms = least + chance.random() * spread + (chance.random() * 90 if slow else 0)
                 degraded = {"degraded": "dense-late"} if slow and hook == "UserPromptSubmit" else {}
-                lines.append(
-                    {
-                        "time": at,
-                        "level": "info",
-                        "event": "hook",
-                        "hook": hook,
-                        "duration_ms": round(ms, 1),
-                        **degraded,
-                    }
-                )
+                lines.append({"time": at, "hook": hook, "duration_ms": round(ms, 1), **degraded})
         at = (day - timedelta(hours=5)).isoformat()
-        lines += [{"time": at, "level": "info", "event": "hook", "hook": "SessionStart", "duration_ms": 95.0 + back}]
+        lines.append({"time": at, "hook": "SessionStart", "duration_ms": 95.0 + back})
     log = Path(bed.settings.state.log_file)
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    log.write_text("".join(json.dumps({"level": "info", "event": "hook", **line}) + "\n" for line in lines), "utf-8")
 
 
 def _recalls(bed: Bed, sessions: list[str], now: datetime) -> None:

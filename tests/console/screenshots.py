@@ -19,7 +19,7 @@ from memoryvault.index.embedder import DEFAULT_MODEL
 from memoryvault.index.store import IndexStore
 from memoryvault.tests.review.support import Bed
 
-from .browser import ConsoleProcess, Windows, chromium
+from .browser import chromium, windows_on
 from .demo import demo_vault
 
 ROOT = Path(__file__).parents[2]
@@ -92,25 +92,19 @@ def shoot(bed: Bed, folder: Path, *, everything: bool) -> None:
     with chromium() as browser:
         for size in sizes:
             for dark in (False, True):
-                console = ConsoleProcess(bed.env)
-                windows = Windows(browser, console)
-                try:
+                with windows_on(browser, bed.env) as windows:
                     page = windows.sign_in(size, dark=dark)
                     for name, address in pages(bed).items():
                         file = f"{name}-{size}-{'dark' if dark else 'light'}"
                         if not everything and file not in SHOWN:
                             continue
-                        page.goto(console.base + address)
+                        page.goto(windows.console.base + address)
                         page.wait_for_load_state("load")
                         wait_for_parts(page)
                         page.screenshot(path=folder / f"{file}.png", full_page=everything, animations="disabled")
                         width = page.evaluate("document.documentElement.scrollWidth")
                         if width > page.evaluate("window.innerWidth"):
                             print(f"{file}: {width} wide, more than the window")
-                    windows.close()
-                    windows.check()
-                finally:
-                    console.stop()
 
 
 if __name__ == "__main__":

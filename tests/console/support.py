@@ -45,19 +45,14 @@ class Front:
         """By a new link, as the command prints it."""
         done = self.client.get(f"{BASE}/enter", params={"token": self.keys.new_link()})
         assert done.status_code == 200, done.text
-        found = re.search(r'name="csrf" value="([^"]+)"', self.get("review").text)
-        self.csrf = found[1] if found else self._session_csrf()
-
-    def _session_csrf(self) -> str:
         session = self.keys.session(self.client.cookies["memory-console"])
         assert session is not None
-        return session.csrf
+        self.csrf = session.csrf
 
     def get(self, address: str, **query: str) -> Any:
         return self.client.get(f"{BASE}/{address}", params=query)
 
     def post(self, address: str, headers: Mapping[str, str] | None = None, **fields: str) -> Any:
-        """A form of this session, sent from our own origin."""
         return self.client.post(
             f"{BASE}/{address}", data={"csrf": self.csrf, **fields}, headers={"Origin": ORIGIN, **(headers or {})}
         )
@@ -84,7 +79,6 @@ def serving(bed: Bed, **options: float) -> Iterator[Serving]:
 
 
 def connection_to(made: Serving) -> socket.socket:
-    """To its server, for what no client sends."""
     host, port = made.base.removeprefix("http://").split("/")[0].split(":")
     return socket.create_connection((host, int(port)), timeout=10)
 

@@ -108,9 +108,6 @@ def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off
     assert bed.store.exists("personal-private/_review/use-tabs.md")
 
 
-# Every action of every page, pressed or clicked in real Chromium, and what it did to the files
-
-
 INBOX = "personal-private/_inbox"
 INCUBATOR = "personal-private/_idea-incubator"
 WATCHLIST = "personal-private/_skill-watchlist"
@@ -157,7 +154,8 @@ def test_the_inbox_group_by_group_and_note_by_note(bed: Bed, windows: Windows) -
 
 
 def test_ideas_and_patterns_by_key(bed: Bed, windows: Windows) -> None:
-    slugs = {key: idea(bed, title, f"{title}, for the shop.") for key, title in IDEAS.items()}
+    ideas = {"k": "Retry page", "a": "Tides as a calendar", "d": "Replay from a command"}
+    slugs = {key: idea(bed, title, f"{title}, for the shop.") for key, title in ideas.items()}
     for name in ("adopt-it", "later-on", "not-for-us"):
         pattern(bed, name)
     today = bed.store.today()
@@ -200,9 +198,6 @@ def test_enter_in_a_field_decides_on_no_pattern(bed: Bed, windows: Windows, fiel
     let_settle(page)
     page.locator("button[value=dismiss]").click()
     expect(page.locator("#said")).to_contain_text("dismissed: ")
-
-
-IDEAS = {"k": "Retry page", "a": "Tides as a calendar", "d": "Replay from a command"}
 
 
 def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:
@@ -274,17 +269,6 @@ def test_a_search_with_a_filter_and_marks_of_its_hits(bed: Bed, windows: Windows
     assert [(mark["at"], mark["path"], mark["useful"]) for mark in marks] == [(at, one, True), (at, one, False)]
 
 
-# Odd notes in real Chromium: an endless word, text from right to left, a phone
-
-
-FREE_AT_LEFT = """node => {
-  const range = document.createRange();
-  range.selectNodeContents(node);
-  return range.getBoundingClientRect().left - node.getBoundingClientRect().left;
-}"""
-"""Pixels between the left edge of an element and of its text."""
-
-
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, windows: Windows, size: str) -> None:
     word = "a" * 300
@@ -304,7 +288,13 @@ def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, wi
 
 
 def free_at_left(text: Locator) -> float:
-    return float(text.evaluate(FREE_AT_LEFT))
+    """Pixels between the left edge of an element and of its text."""
+    script = """node => {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      return range.getBoundingClientRect().left - node.getBoundingClientRect().left;
+    }"""
+    return float(text.evaluate(script))
 
 
 def test_what_is_written_from_right_to_left_begins_at_the_right(bed: Bed, windows: Windows) -> None:
@@ -313,11 +303,13 @@ def test_what_is_written_from_right_to_left_begins_at_the_right(bed: Bed, window
     path = "personal-private/_review/arabic.md"
     bed.note(path, f"# {arabic}\n\n{arabic} {arabic}", kind="preferences", status="pending")
     page = windows.sign_in()
-    page.goto(f"{windows.console.base}review?item={path}")
-    assert free_at_left(page.locator("#item-title")) > 100
-    assert free_at_left(page.locator(".markdown p")) > 100
-    page.goto(f"{windows.console.base}entry?path={path}")
-    assert free_at_left(page.locator(".markdown p")) > 100
+    for address, part in (
+        ("review?item=", "#item-title"),
+        ("review?item=", ".markdown p"),
+        ("entry?path=", ".markdown p"),
+    ):
+        page.goto(windows.console.base + address + path)
+        assert free_at_left(page.locator(part)) > 100
     page.goto(f"{windows.console.base}review?item=personal-private/_review/mixed.md")
     assert free_at_left(page.locator(".markdown p >> nth=0")) > 100
     assert free_at_left(page.locator(".markdown p >> nth=1")) < 1

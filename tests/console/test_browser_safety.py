@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from memoryvault.console.pages import PAGES
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.loopback_site import Reply, site
 from memoryvault.vault.marker import Marker, create_marker
@@ -37,31 +35,17 @@ ATTACKS = (
     '<div hx-get="/x" hx-trigger="load" hx-on:load="pwned()">x</div>',
 )  # fmt: skip
 ATTACK = " ".join(ATTACKS)
+FIELDS = (
+    *("kind", "status", "created", "updated", "project", "group", "slug", "confidence", "fingerprint", "supersedes"),
+    *("superseded_by", "superseded_reason", "surfaced_at", "deferred_until", "decision_error"),
+)
 
 
 def hostile(bed: Bed, path: str, **fields: object) -> None:
     """A note as somebody with access to the folder can write it: every field means harm."""
-    known: dict[str, object] = {
-        "kind": ATTACK,
-        "status": ATTACK,
-        "created": ATTACK,
-        "updated": ATTACK,
-        "project": ATTACK,
-        "group": ATTACK,
-        "slug": ATTACK,
-        "tags": [ATTACK],
-        "confidence": ATTACK,
-        "fingerprint": ATTACK,
-        "supersedes": ATTACK,
-        "superseded_by": ATTACK,
-        "superseded_reason": ATTACK,
-        "surfaced_at": ATTACK,
-        "deferred_until": ATTACK,
-        "decision_error": ATTACK,
-        "aliases": [ATTACK],
-        "source": [{"host": ATTACK, "session": SESSION, "records": ["3f0c6a52-r0", ATTACK]}, {"host": ATTACK}],
-        **fields,
-    }
+    source = [{"host": ATTACK, "session": SESSION, "records": ["3f0c6a52-r0", ATTACK]}, {"host": ATTACK}]
+    lists: dict[str, object] = {"tags": [ATTACK], "aliases": [ATTACK], "source": source}
+    known = {**dict.fromkeys(FIELDS, ATTACK), **lists, **fields}
     lines = "".join(f"{name}: {json.dumps(value)}\n" for name, value in known.items())
     body = "\n\n".join(
         [f"# {ATTACK}", ATTACK, *ATTACKS, f"```{ATTACKS[0]}\n{ATTACK}\n```", f"[[{ATTACKS[2]}|{ATTACKS[1]}]]"]
@@ -98,8 +82,8 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
     hostile(bed, "personal-private/_idea-incubator/evil/_index.md", kind="idea", status="incubating")
     hostile(bed, "personal-private/_skill-watchlist/list/evil.md", kind="skill-pattern", status="pending")
     page = windows.sign_in()
-    addresses = [one.name for one in PAGES]
-    addresses += [
+    addresses = [
+        *(one.name for one in PAGES),
         f"review?item=personal-private/_review/{evil_name}.md",
         "review?item=personal-private/_review/known-kind.md",
         f"review?item=personal-private/_review/known-kind.md&panel=supersede&old={OLD}",
@@ -133,15 +117,8 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
 
 def test_a_decision_on_a_hostile_note_is_shown_as_text(bed: Bed, windows: Windows) -> None:
     """Titles and names come back in the line that tells what was done, in the undo button and in the history."""
-    hostile(
-        bed,
-        "personal-private/_review/evil.md",
-        kind="preferences",
-        status="pending",
-        supersedes=None,
-        group=None,
-        slug=None,
-    )
+    known = {"kind": "preferences", "status": "pending", **dict.fromkeys(("supersedes", "group", "slug"))}
+    hostile(bed, "personal-private/_review/evil.md", **known)
     page = windows.sign_in()
     for key in "rua":
         press(page, key)
@@ -161,25 +138,20 @@ def hostile_state(bed: Bed) -> None:
     state = bed.settings.state
     name = '~"><img src=x onerror=pwned()>'
     hit = {"path": f"personal-private/decisions/slug{name}.md", "score": 0.7}
-    line = {
+    refused = {**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}
+    line: dict[str, object] = {
         "at": "2026-05-04T09:00:00+00:00",
         "session": SESSION,
-        "caller": evil("caller"),
-        "project": evil("project"),
-        "query": evil("query"),
         "hits": [hit],
-        "refused": [{**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}],
-        "injected": [hit["path"]],
-        "ms": {evil("stage"): 3.0, "total": 4.0},
-        "degraded": [evil("degraded")],
+        "refused": [refused],
     }
+    line |= {"injected": [hit["path"]], "ms": {evil("stage"): 3.0, "total": 4.0}, "degraded": [evil("degraded")]}
+    line |= {field: evil(field) for field in ("caller", "project", "query")}
     others = [{**line, "at": evil("at")}, {**line, "session": evil("session")}]
     Path(state.receipts).write_text("".join(json.dumps(one) + "\n" for one in (line, *others)), "utf-8")
 
-    host, transcript = evil("host"), evil("transcript")
-    create_marker(
-        state.markers, Marker(SESSION, evil("started"), evil("source"), transcript, f"/home/me/cwd{name}", host)
-    )
+    started, why, transcript, host = map(evil, ("started", "source", "transcript", "host"))
+    create_marker(state.markers, Marker(SESSION, started, why, transcript, f"/home/me/cwd{name}", host))
 
     times = {"started": 1.0, "ended": 2.0}
     history = [
@@ -196,32 +168,19 @@ def hostile_state(bed: Bed) -> None:
             conn.execute(insert, (kind, arguments, evil("error"), json.dumps(history)))
 
     now = datetime.now(UTC).isoformat()
-    hook = {
-        "time": now,
-        "event": "hook",
-        "hook": evil("hook"),
-        "duration_ms": 5.0,
-        "degraded": evil("log"),
-        "level": ATTACK,
-    }
+    hook = {"time": now, "event": "hook", "hook": evil("hook"), "duration_ms": 5.0, "level": ATTACK}
+    hook |= {"degraded": evil("log")}
     slot = {"time": now, "event": ATTACK, "schedule": ATTACK, "slot": ATTACK, "hook": evil("hook"), "error": ATTACK}
     Path(state.log_file).write_text(json.dumps(hook) + "\n" + json.dumps(slot) + "\n", "utf-8")
     book = SpendingBook(state.state_db, evil("purpose"))
     book.settle(book.reserve(evil("subject"), {"tokens": 9}), {"tokens": 7})
 
     source = [{"host": "claude", "session": SESSION}]
-    hostile(
-        bed,
-        "personal-private/session-cost/s.md",
-        kind="session-cost",
-        source=source,
-        models=[evil("model")],
-        created=now[:10],
-    )
+    cost = {"kind": "session-cost", "models": [evil("model")], "created": now[:10]}
+    hostile(bed, "personal-private/session-cost/s.md", source=source, **cost)
     hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
     hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
-    with IndexStore(Path(state.index_db)) as store:
-        reconcile(store, bed.vault, bed.store.walk)
+    reconcile_now(bed.settings)
 
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
@@ -376,14 +335,7 @@ def test_a_worker_killed_in_mid_decision_is_ended_by_the_window_and_not_done_twi
     page = windows.sign_in()
     bed.decide_in_note(entry.path, "approve")
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "journal-applied"}
-    worker = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "service", "worker", "--until-idle"],
-        env={**bed.env, **armed},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    worker = forked.memory({**bed.env, **armed}, "service", "worker", "--until-idle")
     assert worker.returncode == -signal.SIGKILL, worker.stderr
     assert bed.journal.is_interrupted
     assert bed.store.exists(entry.path), "killed between the new file and the removal of the old one"

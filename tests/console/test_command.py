@@ -3,6 +3,7 @@
 import os
 import pty
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -13,12 +14,11 @@ from urllib.request import urlopen
 
 import pytest
 
-from memoryvault.tests.console.test_safety import run
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support import forked
 from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = pytest.mark.slow
-STOP_SECONDS = 20
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def running(bed: Bed, *arguments: str, env: Mapping[str, str] = {}) -> Iterator[
     try:
         yield process, terminal
         process.send_signal(signal.SIGINT)
-        _, complaints = process.communicate(timeout=STOP_SECONDS)
+        _, complaints = process.communicate(timeout=20)
         assert process.returncode == 0, complaints
         assert "Traceback" not in complaints
     finally:
@@ -100,7 +100,15 @@ def test_without_a_screen_no_browser_is_looked_for(bed: Bed) -> None:
     assert list(Path(bed.settings.state.run).glob("*.html")) == []
 
 
-def test_what_it_says_of_a_vault_that_is_not_there_is_one_line(bed: Bed) -> None:
+def test_what_it_cannot_do_is_told_in_one_line(bed: Bed) -> None:
+    def refused(code: int, *arguments: str) -> str:
+        done = forked.memory(bed.env, "console", "--no-browser", *arguments)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
+        return done.stderr.strip()
+
+    assert refused(2, "--port", "80") == "memory: --port 80: give one from 1024 to 65535, or none for a free one"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert refused(1, "--port", str(port)).startswith(f"memory: port {port} of 127.0.0.1 cannot be used")
     bed.vault.rename(bed.root / "elsewhere")
-    done = run(bed)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    refused(1)

@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, size, when_iso
 from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.tasks.queue.enqueue import open_ledger
@@ -46,6 +45,7 @@ def test_jobs_are_filtered_and_searched(bed: Bed, front: Front) -> None:
     assert ids(front.get("jobs", kind="reflect.session").text) == [queued]
     assert ids(front.get("jobs", q="HTTP 503 <SCRIPT>").text) == [dead]
     assert ids(front.get("jobs", q="100%").text) == []
+    assert "<html" not in front.get("jobs/live").text, "it is a part of the page"
     assert "<script>" not in front.get("jobs").text.replace("<script src", "")
 
 
@@ -78,17 +78,12 @@ def test_ten_thousand_jobs_are_shown_by_page(bed: Bed, front: Front) -> None:
     assert ids(front.get("jobs", page="999999", all="1").text)[-1] == 1
 
 
-def test_a_dead_job_is_retried_once(bed: Bed, front: Front) -> None:
+def test_a_job_is_retried_and_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:
     assert "retry-all" not in front.get("jobs").text
     job = dead_job(bed)
-    done = front.post("jobs/act", do="retry", name=str(job))
-    assert said(done) == f"job {job} (research.idea) is queued again"
+    assert said(front.post("jobs/act", do="retry", name=str(job))) == f"job {job} (research.idea) is queued again"
     assert state_of(bed, job) == "queued"
     assert "only dead and cancelled ones can be retried" in said(front.post("jobs/act", do="retry", name=str(job)))
-
-
-def test_a_job_is_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:
-    job = queued_job(bed)
     refused = front.post("jobs/act", do="cancel", name=str(job), state="running")
     assert said(refused) == f"job {job} is queued by now: nothing was done, decide again"
     front.post("jobs/act", do="cancel", name=str(job), state="queued")
@@ -100,8 +95,7 @@ def test_a_job_is_shown_with_its_attempts(bed: Bed, front: Front) -> None:
     text = visible(front.get("jobs", id=str(job)))
     assert "slug=tides" in text
     assert "HTTP 503 <script>" in text
-    missing = front.get("jobs", id="4711")
-    assert "there is no job 4711" in visible(missing)
+    assert "there is no job 4711" in visible(front.get("jobs", id="4711"))
     assert "is not a job" in visible(front.get("jobs", id="-1"))
 
 
@@ -114,16 +108,6 @@ def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> N
     assert 'class="said problem"' in answer.text
 
 
-def test_the_live_part_is_a_piece(bed: Bed, front: Front) -> None:
-    job = queued_job(bed)
-    part = front.get("jobs/live")
-    assert f'id="job-{job}"' in part.text
-    assert "<html" not in part.text
-
-
-# The health page
-
-
 def test_an_empty_vault_is_well(front: Front) -> None:
     text = visible(front.get("health", view="whole"))
     assert "All is well. No worker runs now: memory service up" in text
@@ -132,18 +116,6 @@ def test_an_empty_vault_is_well(front: Front) -> None:
 def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
     with hanging_service(bed.settings.state):
         assert "Recall service does not answer process 4711" in visible(front.get("health", view="whole"))
-
-
-def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    def looks(*args: object) -> None:
-        raise AssertionError("the page looks at every note before it is shown")
-
-    rule(bed, "a-rule", "Something.")
-    with monkeypatch.context() as patched:
-        patched.setattr(health, "count_active", looks)
-        page = front.get("health")
-    assert "All is well." in visible(page)
-    assert re.search(r'hx-get="[^"]*/health/entries" hx-trigger="load"', page.text)
 
 
 def test_the_count_of_entries_is_a_part(bed: Bed, front: Front) -> None:

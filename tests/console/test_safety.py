@@ -3,15 +3,13 @@
 import re
 import resource
 import socket
-import subprocess
-import sys
 from contextlib import ExitStack
 
 import pytest
 
 from memoryvault.console import server
 from memoryvault.console.context import ConsoleContext
-from memoryvault.console.keys import LINK_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Keys, Session
+from memoryvault.console.keys import MOST_SESSIONS, SESSION_SECONDS, Keys, Session
 from memoryvault.console.pages import PAGES
 from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
 from memoryvault.console.server import MOST_WAITING, Http
@@ -41,14 +39,6 @@ def test_a_link_works_once(stranger: Front) -> None:
     assert enter(stranger, token) == 200, "a look with HEAD does not use it up"
     again = stranger.client.get(f"{BASE}/enter", params={"token": token})
     assert (again.status_code, "was used already" in again.text) == (403, True)
-
-
-def test_a_link_that_was_left_lying_does_not_work(stranger: Front) -> None:
-    token = token_of(stranger)
-    stranger.now += LINK_SECONDS + 1
-    late = stranger.client.get(f"{BASE}/enter", params={"token": token})
-    assert (late.status_code, "is too old" in late.text) == (403, True)
-    assert not stranger.client.cookies
 
 
 @pytest.mark.parametrize("token", ["", "x", "Ж" * 40])
@@ -228,39 +218,6 @@ def test_what_cannot_be_done_is_one_line_and_no_traceback(front: Front) -> None:
     answer = front.get("no-such-page")
     assert answer.status_code == 404
     assert said(answer) == "There is no such page."
-
-
-def run(bed: Bed, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "memoryvault", "console", "--no-browser", *arguments],
-        env=dict(bed.env),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-@pytest.mark.slow
-def test_an_impossible_port_is_bad_usage(bed: Bed) -> None:
-    done = run(bed, "--port", "80")
-    assert done.returncode == 2
-    assert done.stderr.strip() == "memory: --port 80: give one from 1024 to 65535, or none for a free one"
-
-
-@pytest.mark.slow
-def test_a_used_port_is_an_error_of_one_line(bed: Bed) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        done = run(bed, "--port", str(port))
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith(f"memory: port {port} of 127.0.0.1 cannot be used")
-    assert len(done.stderr.splitlines()) == 1
-
-
-# The console's HTTP server
 
 
 def test_the_end_of_a_page_does_not_wait_until_the_browser_acknowledges_its_beginning(bed: Bed) -> None:

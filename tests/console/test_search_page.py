@@ -10,9 +10,8 @@ import pytest
 
 from memoryvault.index.engine import Hit, RecallResult, Rejection
 from memoryvault.index.receipts import append_receipt, read_marks, read_receipts, receipt
-from memoryvault.index.reconcile import reconcile
-from memoryvault.index.store import IndexStore
 from memoryvault.services.hook_log import TRIAL_SESSION
+from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import Marker, create_marker
@@ -23,8 +22,7 @@ from .support import Front, said, visible
 
 def index(bed: Bed) -> None:
     """As the worker does after a change."""
-    with IndexStore(Path(bed.settings.state.index_db)) as store:
-        reconcile(store, bed.vault, bed.store.walk)
+    reconcile_now(bed.settings)
 
 
 def rule(bed: Bed, slug: str, text: str, **fields: object) -> str:
@@ -139,9 +137,6 @@ def test_without_an_index_it_says_so(front: Front) -> None:
     assert "Nothing can be listed" in visible(front.get("search"))
 
 
-# The recall page: receipts by session, their details, and marks of hits
-
-
 SESSION = "3f0c6a52-0000-4000-8000-000000000001"
 
 
@@ -223,13 +218,9 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
 
 def test_a_mark_on_what_is_not_on_record_is_refused(bed: Bed, front: Front) -> None:
     at = leave(bed, "personal-private/login.md")
-    fields = {"session": SESSION, "useful": "yes"}
-    assert "no recall on record" in said(
-        front.post("recall/mark", None, **fields, at=at, path="personal-private/other.md")
-    )
-    assert "no recall on record" in said(
-        front.post("recall/mark", None, **fields, at="", path="personal-private/login.md")
-    )
+    for when, path in ((at, "personal-private/other.md"), ("", "personal-private/login.md")):
+        refused = front.post("recall/mark", None, session=SESSION, useful="yes", at=when, path=path)
+        assert "no recall on record" in said(refused)
     assert "useful or as noise" in said(front.post("recall/mark", session=SESSION, at=at, useful="maybe"))
     assert not read_marks(Path(bed.settings.state.log) / "marks.jsonl")
 

@@ -4,13 +4,12 @@ import json
 import time
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from memoryvault.services import excerpts
 from memoryvault.services.corpus.store import CorpusStore
-from memoryvault.services.excerpts import _lines_before, excerpts_of, find_transcripts
+from memoryvault.services.excerpts import excerpts_of, find_transcripts
 from memoryvault.services.mining import Mined
 from memoryvault.services.undoing import Selector
 from memoryvault.sources.transcripts.corpus import Transcript
@@ -39,12 +38,18 @@ def known(bed: Bed, session: str, *, project: str = "shop", mined: bool = True) 
         mark_reflected(bed.settings.state.markers, session)
 
 
+def mined(bed: Bed, *sessions: str) -> None:
+    """The same rule was said in each of these sessions, one after the other."""
+    for number, session in enumerate(sessions):
+        known(bed, session)
+        bed.remember(replace(RULE, session=session, records=(f"r{number}",)))
+    index(bed)
+
+
 @pytest.mark.slow
 def test_sessions_are_listed_with_their_state_and_what_they_taught(bed: Bed, front: Front) -> None:
-    known(bed, FIRST)
     known(bed, SECOND, project="lighthouse", mined=False)
-    bed.remember(replace(RULE, session=FIRST))
-    index(bed)
+    mined(bed, FIRST)
     text = visible(front.get("sessions"))
     assert f"{FIRST[:8]} , the session shop claude" in text
     assert "mined 1" in text
@@ -55,11 +60,7 @@ def test_sessions_are_listed_with_their_state_and_what_they_taught(bed: Bed, fro
 
 @pytest.mark.slow
 def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed, front: Front) -> None:
-    known(bed, FIRST)
-    known(bed, SECOND)
-    bed.remember(replace(RULE, session=FIRST))
-    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
-    index(bed)
+    mined(bed, FIRST, SECOND)
     with open_ledger(bed.settings) as ledger:
         job = ledger.enqueue("reflect.session", {"session": FIRST})
         ledger.enqueue("reflect.session", {"session": SECOND})
@@ -76,18 +77,15 @@ def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed,
 @pytest.mark.slow
 @pytest.mark.parametrize("is_undone", [True, False])
 def test_what_was_taken_back_and_said_again_is_of_the_later_session(bed: Bed, front: Front, is_undone: bool) -> None:
-    known(bed, FIRST)
-    known(bed, SECOND)
-    bed.remember(replace(RULE, session=FIRST))
+    mined(bed, FIRST)
     (path,) = bed.files()
     if is_undone:
         bed.undo.carry_out(Selector(session=FIRST))
     else:
         (bed.vault / path).unlink()
     index(bed)
-    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    mined(bed, SECOND)
     assert list(bed.files()) == [path]
-    index(bed)
     for session, learned in ((FIRST, "0 entries were learned in it"), (SECOND, "1 entry was learned in it")):
         text = visible(front.get("sessions", id=session))
         assert learned in text
@@ -108,8 +106,7 @@ def test_a_session_tells_what_undo_took_back(bed: Bed, front: Front, has_marker:
 
 
 def test_of_what_another_session_said_too_a_session_tells_its_own_part_was_undone(bed: Bed, front: Front) -> None:
-    bed.remember(replace(RULE, session=FIRST))
-    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    mined(bed, FIRST, SECOND)
     bed.undo.carry_out(Selector(session=SECOND))
     index(bed)
     assert "without what this session added" in visible(front.get("sessions", id=SECOND))
@@ -128,21 +125,13 @@ def test_a_session_whose_marker_is_gone_is_known_by_its_entries(bed: Bed, front:
 def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or_not(bed: Bed, front: Front) -> None:
     transcript = bed.root / "old.jsonl"
     transcript.write_text("x" * 2500, "utf-8")
-    CorpusStore(bed.settings.state).advance(
-        Transcript(
-            transcript,
-            "claude",
-            SECOND,
-            "claude-0123456789abcdef",
-            size=2000,
-            modified=time.time() - 3 * 86400,
-            cwd="/home/me/lighthouse",
-        ),
-        Mined((), 2000, 1500, 0, False, "claude"),
+    three_days_ago = time.time() - 3 * 86400
+    found = Transcript(
+        transcript, "claude", SECOND, "claude-0123456789abcdef", 2000, three_days_ago, "/home/me/lighthouse"
     )
-    assert f"nothing learned {SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(
-        front.get("sessions")
-    )
+    CorpusStore(bed.settings.state).advance(found, Mined((), 2000, 1500, 0, False, "claude"))
+    listed = visible(front.get("sessions"))
+    assert f"nothing learned {SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in listed
     assert SECOND[:8] in visible(front.get("sessions", q="lighthouse"))
     story = visible(front.get("sessions", id=SECOND))
     assert "2 kB; 500 bytes to come" in story
@@ -154,9 +143,6 @@ def test_an_unknown_session_page_is_an_error(front: Front) -> None:
     assert answer.status_code == 400
     assert "is not a session" in visible(answer)
     assert "there is no session nobody" in visible(front.get("sessions", id="nobody"))
-
-
-# Excerpts of the transcripts that an entry names
 
 
 ONE, OTHER, GONE = "3f0c6a52-0000-4000-8000-000000000001", "0000000a-0000-4000-8000-000000000002", "gone"
@@ -203,19 +189,6 @@ def test_a_database_that_cannot_be_read_hides_no_other_agents_session(bed: Bed) 
     (root := bed.settings.session_folders["opencode"]).mkdir(parents=True)
     (root / "opencode.db").write_bytes(b"no database" * 100)
     assert find_transcripts(bed.settings, [ONE]) == {}
-
-
-@pytest.mark.parametrize(
-    ("lines", "size", "begins"), [(2, 999, 4), (3, 999, 0), (9, 999, 0), (9, 5, 8), (9, 2, 10), (0, 999, 10)]
-)
-def test_it_is_read_from_a_few_lines_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, size: int, begins: int
-) -> None:
-    file = tmp_path / "lines"
-    file.write_bytes(b"aaa\nbbb\nc\ndddd\n")
-    monkeypatch.setattr(excerpts, "BACK_LINES", lines)
-    monkeypatch.setattr(excerpts, "BACK_BYTES", size)
-    assert _lines_before(file, 10) == begins
 
 
 def test_a_tool_call_without_text_is_shown_by_name_and_an_empty_output_left_out(bed: Bed) -> None:

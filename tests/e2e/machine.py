@@ -6,18 +6,19 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from ...index.client import RecallClient, ServiceUnavailable
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
 from ...services.hook_log import TRIAL_SESSION
+from ...vault.marker import Marker, list_markers, marker_path, read_marker
 from .install_client import client_binary
 from .terminal import Terminal
 
@@ -27,6 +28,9 @@ POLL_SECONDS = 0.05
 RULE = "Always run the linter before you push to the main branch."
 QUESTION = "Do I have to run the linter before I push to main?"
 PROPOSAL = "Releases are cut from the trunk on Mondays."
+MEMORY = Path(sys.executable).parent / "memory"
+FAILING = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
+MISSING = "Error: Cannot find module '@shop/ui'"
 TYPING_PAUSE_SECONDS = 0.5
 """The client takes an Enter that follows sooner for a part of pasted text."""
 
@@ -41,6 +45,12 @@ SETTINGS_BEFORE = """{
 }
 """
 """A user's own settings, with a hook and an unusual formatting."""
+
+
+def model_env(url: str) -> dict[str, str]:
+    """What has Claude Code ask this model and nobody else."""
+    switches = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER")
+    return {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": API_KEY, **dict.fromkeys(switches, "1")}
 
 
 class Machine:
@@ -84,7 +94,6 @@ class Machine:
 
     @property
     def base_env(self) -> dict[str, str]:
-        """Environment of all programs on this machine."""
         return {
             "HOME": str(self.home),
             "PATH": os.environ["PATH"],
@@ -94,23 +103,57 @@ class Machine:
             "MEMORY_REFLECTION_SECOND_MODEL": "false",
         }
 
-    def memory(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 60) -> str:
-        """Run the installed `memory` command and return its stdout. An exit code other than 0 fails the test."""
-        command = [str(Path(sys.executable).parent / "memory"), *arguments]
+    def run(
+        self, *argv: str | Path, env: Mapping[str, str], cwd: Path | None = None, stdin: str = "", seconds: float = 60
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program in the project. An exit code other than 0 fails the test."""
         done = subprocess.run(
-            command,
-            env={**self.base_env, **(env or {})},
-            cwd=self.project,
+            argv,
+            env=env,
+            cwd=cwd or self.project,
             capture_output=True,
             text=True,
             timeout=seconds,
             check=False,
-            stdin=subprocess.DEVNULL,
+            input=stdin,
         )
-        assert done.returncode == 0, (
-            f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
-        )
-        return done.stdout
+        assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
+        return done
+
+    def memory(self, *arguments: str) -> str:
+        return self.run(MEMORY, *arguments, env=self.base_env).stdout
+
+    def work(self) -> None:
+        self.memory("service", "worker", "--until-idle")
+
+    def marker(self) -> Marker:
+        """Of the one session that is recorded."""
+        (session,) = list_markers(self.state.markers)
+        marker = read_marker(marker_path(self.state.markers, session))
+        assert marker is not None
+        return marker
+
+    def learned(self, words: str, host: str) -> None:
+        """The one entry that holds them was said in a session of the host; if it waits, the person confirms it."""
+        (entry,) = self.entries_holding(words.rstrip("."))
+        assert f"host: {host}" in self.entries()[entry]
+        if "_review" in entry:  # Without the model.
+            self.memory("review", "--decide", f"{Path(entry).stem}=approve")
+            self.work()
+
+    def proposed(self) -> None:
+        """PROPOSAL waits for the user, and is known for an agent's."""
+        (path,) = self.entries_holding(PROPOSAL)
+        assert path.startswith("personal-private/_review/")
+        assert "source: agent" in self.entries()[path]
+
+    def cured(self, command: str, symptom: str, cure: str) -> None:
+        """A note as the reflection of a session writes it, indexed."""
+        note = self.vault / "personal-private" / "_inbox" / f"{command}.md"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        text = f"`{command}` failed with “{symptom}”; it passed after `{cure}`"
+        note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{text}\n")
+        self.memory("vault", "reindex")
 
     def init(self, host: str = "claude", *, autostart: bool = True) -> None:
         if not autostart:
@@ -130,11 +173,7 @@ class Machine:
         return {
             **self.base_env,
             "TERM": "screen-256color",
-            "ANTHROPIC_BASE_URL": self._model_url,
-            "ANTHROPIC_API_KEY": API_KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_AUTOUPDATER": "1",
+            **model_env(self._model_url),
             **self._extra_env,
         }
 
@@ -172,9 +211,8 @@ class Machine:
         return [(record["hook"], record["result"]) for record in self.log_records() if record.get("event") == "hook"]
 
     def save(self, name: str, words: str, *options: str) -> None:
-        """Save a preference and index it."""
         self.memory("save", "preferences", name, "--body", words, *options)
-        self.memory("service", "worker", "--until-idle")
+        self.work()
 
     def wait_for_warm_recall(self) -> None:
         """Wait until the recall service, which the session's first hook starts, holds its model."""
@@ -182,12 +220,9 @@ class Machine:
 
     def _recall_is_warm(self) -> bool:
         try:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(2)
-                connection.connect(self.state.recall_socket)
-                connection.sendall(b'{"v":1,"op":"ping"}\n')
-                answer = json.loads(connection.makefile().readline() or "{}")
-        except (OSError, ValueError):
+            with RecallClient(self.state.recall_socket) as client:
+                answer = client.ping()
+        except ServiceUnavailable:
             return False
         return bool(answer.get("model")) and not answer.get("loading")
 
@@ -214,33 +249,53 @@ class Machine:
         return [pid for pid, text in _process_texts() if str(self.root) in text]
 
 
-class ClientSession:
-    """The interactive client in a terminal, from its first prompt to `exit` or `kill`."""
+class Conversation:
+    """An interactive client in a terminal: `with … as client:` its prompt is there."""
 
-    def __init__(self, machine: Machine) -> None:
+    prompt: ClassVar[str]
+    """What the screen shows when words can be typed."""
+    start_seconds: ClassVar[float] = 40
+    pauses: ClassVar[int] = 2
+    """Of TYPING_PAUSE_SECONDS, before an Enter and after the start."""
+
+    def __init__(self, machine: Machine, argv: Sequence[str], env: Mapping[str, str]) -> None:
         self._machine = machine
-        self.id = str(uuid.uuid4())
-        argv = [str(client_binary()), "--session-id", self.id]
-        self.terminal = Terminal(argv, env=machine.client_env(), cwd=machine.project, sockets=machine.root)
+        self.terminal = Terminal(argv, env=env, cwd=machine.project, sockets=machine.root)
 
     def __enter__(self) -> Self:
         self.terminal.__enter__()
         try:
-            self.terminal.wait_until(lambda screen: "for shortcuts" in screen, "the client's prompt", seconds=20)
+            seconds = self.start_seconds
+            self.terminal.wait_until(lambda screen: self.prompt in screen, "the client's prompt", seconds=seconds)
         except BaseException:
             self.terminal.__exit__(None, None, None)
             raise
+        self.pause(self.pauses)
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.terminal.__exit__(*error)
 
-    def submit(self, text: str) -> None:
+    def pause(self, number: int) -> None:
+        time.sleep(number * TYPING_PAUSE_SECONDS)
+
+    def submit(self, words: str) -> None:
         """Type one line as a person does, and send it."""
-        self.terminal.type(text)
-        self.terminal.wait_until(lambda screen: text in screen, f"the typed words {text!r}")
-        time.sleep(TYPING_PAUSE_SECONDS)
+        self.terminal.type(words)
+        self.terminal.wait_until(lambda screen: words[:40] in screen, f"the typed words {words!r}")
+        self.pause(self.pauses)
         self.terminal.press("Enter")
+
+
+class ClientSession(Conversation):
+    """Claude Code, from its first prompt to `exit` or `kill`."""
+
+    prompt = "for shortcuts"
+    pauses = 1
+
+    def __init__(self, machine: Machine) -> None:
+        self.id = str(uuid.uuid4())
+        super().__init__(machine, [str(client_binary()), "--session-id", self.id], machine.client_env())
 
     def ask(self, text: str) -> None:
         """Submit and wait until the turn has ended, its Stop hooks included."""

@@ -76,11 +76,7 @@ class Terminal:
         return self._tmux("has-session").returncode == 0
 
     def wait_for_end(self, *, seconds: float = 15.0) -> None:
-        deadline = time.monotonic() + seconds
-        while self.is_running():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the program did not end in {seconds:g} s; the screen was:\n{self.screen()}")
-            time.sleep(POLL_SECONDS)
+        self.wait_until(lambda screen: not self.is_running(), "the end of the program", seconds=seconds)
 
     def kill(self) -> None:
         """SIGKILL, as from the kernel: the program gets no chance to tidy up."""

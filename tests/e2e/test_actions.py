@@ -3,7 +3,7 @@
 import pytest
 
 from ..support.stand_in_model import Answer, ModelRequest, Say, StandInModel, UseTool
-from .machine import Machine
+from .machine import FAILING, MISSING, Machine
 from .test_plugin import claude
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -80,20 +80,12 @@ def test_a_rule_is_told_with_the_result_reminds_once_or_refuses_always(ready: Ma
 
 
 def test_a_failure_that_was_cured_brings_the_cure_in_the_next_session(ready: Machine, model: StandInModel) -> None:
-    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
-    cured = (
-        f"`{failing.split(' ')[0]}` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`"
-    )
-    note = ready.vault / "personal-private" / "_inbox" / "link.md"
-    note.parent.mkdir(parents=True, exist_ok=True)
-    # As a reflection of the first session writes it.
-    note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{cured}\n")
-    ready.memory("vault", "reindex")
+    ready.cured("echo", MISSING, "npm run link")
 
     def script(request: ModelRequest) -> Answer | None:
         if "Bash" not in request.tool_names or ASKED not in request.conversation_text:
             return None
-        return Say("Done.") if results(request) else UseTool("Bash", {"command": failing, "description": "Build"})
+        return Say("Done.") if results(request) else UseTool("Bash", {"command": FAILING, "description": "Build"})
 
     model.answer(script)
     told, _ = run(ready, model)

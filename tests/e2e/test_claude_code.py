@@ -8,14 +8,12 @@ import pytest
 
 from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
 from .hook_runs import HookListener
-from .machine import RULE, ClientSession, Machine
+from .machine import QUESTION, RULE, ClientSession, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 RULE_WORDS = "run the linter before you push"
 SIDEWAYS = "My commits are ready to be merged upstream. Which checks should happen first?"
-SIDEWAYS_TRIES = 3
-HOUR_SECONDS = 3600
 UNRELATED = "What is the capital of Portugal?"
 
 
@@ -38,7 +36,7 @@ def typed_prompts(session: ClientSession) -> list[str]:
 
 def ask_sideways(machine: Machine, session: ClientSession) -> None:
     """Ask; once more where the machine was too busy for an answer by meaning within the hook's budget."""
-    for _ in range(SIDEWAYS_TRIES):
+    for _ in range(3):
         session.ask(SIDEWAYS)
         last = [record for record in machine.log_records() if record.get("hook") == "UserPromptSubmit"][-1]
         if not last.get("degraded"):
@@ -55,7 +53,7 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_others(
             first.ask(RULE)
             first.exit()
         assert typed_prompts(first) == [RULE]
-        machine.memory("service", "worker", "--until-idle")
+        machine.work()
         assert len(machine.entries_holding(RULE_WORDS)) == 1
         machine.wait_for_warm_recall()
         seen = len(model.requests)
@@ -83,15 +81,13 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_others(
 
 def test_what_was_recalled_is_not_mined_again(machine: Machine, model: StandInModel) -> None:
     machine.init()
-    question = "Do I have to run the linter before I push to main?"
-    machine.memory("save", "preferences", "linter-first", "--body", RULE)
-    machine.memory("service", "worker", "--until-idle")
+    machine.save("linter-first", RULE)
     with machine.open_client() as session:
-        session.ask(question)
+        session.ask(QUESTION)
         session.exit()
-    assert RULE_WORDS in model.wait_for(turn_about(question)).conversation_text
+    assert RULE_WORDS in model.wait_for(turn_about(QUESTION)).conversation_text
     before = machine.entries()
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert machine.entries() == before
 
 
@@ -114,7 +110,7 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
         session.exit()
     rejected = model.wait_for(lambda request: request.ends_with_tool_result)
     assert feedback in rejected.newest_text
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     (entry,) = machine.entries_holding("force-push without asking")
     assert "_inbox" not in entry
     others = {*machine.entries_holding("publish the release notes")} - {entry}
@@ -133,13 +129,13 @@ def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandIn
     assert killed.ended_turns() == 0
     assert not machine.entries_holding(RULE_WORDS)
 
-    machine.let_time_pass(2 * HOUR_SECONDS)
-    machine.memory("service", "worker", "--until-idle")
+    machine.let_time_pass(7200)
+    machine.work()
     assert len(machine.entries_holding(RULE_WORDS)) == 1
 
     machine.configure("[memory]\nautostart = true\n")
     machine.init()
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     seen = len(model.requests)
     with machine.open_client() as second:
         machine.wait_for_warm_recall()
@@ -173,7 +169,7 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
     said = json.dumps(session.subagent_records())
     assert order in said
     assert answer in said
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert machine.entries_holding(RULE_WORDS), "the user's own words of the same session are the control"
     for words in ("survey", "folder checks"):
         assert machine.entries_holding(words) == []
@@ -217,7 +213,7 @@ def test_words_typed_while_the_agent_works_and_answers_to_questions_are_remember
         session.wait_for_turn(before)
         session.exit()
     assert typed_prompts(session) == ["Please read the notes.", "Please format the code."]
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert len(machine.entries_holding(typed_meanwhile.rstrip("."))) == 1
     assert len(machine.entries_holding(answered.rstrip("."))) == 1
 

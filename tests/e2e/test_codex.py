@@ -2,23 +2,18 @@
 
 import json
 import shlex
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memoryvault.hooks.wiring import trusted_by_codex
 from memoryvault.runtime.settings import load_settings
-from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
+from memoryvault.vault.marker import REFLECTED, list_markers
 
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
 from .install_client import program
-from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
+from .machine import MEMORY, PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -34,6 +29,7 @@ wire_api = "responses"
 [projects."{project}"]
 trust_level = "trusted"
 """
+HOOKS = ["SessionStart", "UserPromptSubmit", "Stop"]
 SERVER = """
 [mcp_servers.vault]
 command = "{program}"
@@ -56,19 +52,10 @@ def responses(machine: Machine) -> Iterator[StandInResponses]:
 
 def ask(machine: Machine, *options: str) -> str:
     """One turn of `codex exec`; what it says on stderr."""
-    node = shutil.which("node")
-    assert node is not None
-    done = subprocess.run(
-        [node, str(program("Codex CLI")), "exec", "--skip-git-repo-check", *options, QUESTION],
-        env=machine.base_env,
-        cwd=machine.project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
+    done = machine.run(
+        "node", program("Codex CLI"), "exec", "--skip-git-repo-check", *options, QUESTION, env=machine.base_env
     )
-    assert (done.returncode, done.stdout.strip()) == (0, ANSWER), done.stderr
+    assert done.stdout.strip() == ANSWER, done.stderr
     return done.stderr
 
 
@@ -81,29 +68,25 @@ def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
     machine.save("linter-first", RULE)
 
     ask(machine)
-    assert not machine.log_records() or all(record.get("event") != "hook" for record in machine.log_records())
+    assert machine.hooks() == []
     assert RULE not in json.dumps(responses.requests[-1]), "Codex runs no hook that the user has not trusted"
 
     # What a person does once with /hooks, for this one run.
     said = ask(machine, "--dangerously-bypass-hook-trust")
-    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
-        assert f"hook: {event} Completed" in said
+    assert [event for event in HOOKS if f"hook: {event} Completed" not in said] == []
     assert any(RULE in text for text in responses.texts_of("developer"))
     assert responses.texts_of("user")[-1] == QUESTION
-    assert dict(machine.hooks()) == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
+    assert dict(machine.hooks()) == dict.fromkeys(HOOKS, "ok")
 
 
 def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, responses: StandInResponses) -> None:
     machine.init("codex", autostart=False)
     ask(machine, "--dangerously-bypass-hook-trust")
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
-    assert marker.host == "codex"
+    marker = machine.marker()
     (rollout,) = (machine.home / ".codex" / "sessions").rglob("rollout-*.jsonl")
-    assert marker.transcript == str(rollout)
+    assert (marker.host, marker.transcript) == ("codex", str(rollout))
     machine.let_time_pass(7200)
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert machine.entries_holding("linter") == []
 
 
@@ -111,43 +94,28 @@ def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, respon
     machine.init("codex", autostart=False)
     machine.save("linter-first", RULE)
     config = machine.home / ".codex" / "config.toml"
-    config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
-    calls = [
+    config.write_text(config.read_text() + SERVER.format(program=MEMORY))
+    responses.call_tools(
         use_tool("recall", {"query": QUESTION}, namespace="mcp__vault"),
         use_tool("save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}, namespace="mcp__vault"),
-    ]
-
-    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
-        return calls.pop(0) if calls else None
-
-    responses.rule = rule
+    )
     ask(machine)
     assert ends_with_tool_result(responses.requests[-1])
     recalled, saved = responses.tool_results()
     assert "run the linter before you push" in recalled
     assert "waits for review" in saved
-    (path,) = machine.entries_holding(PROPOSAL)
-    assert path.startswith("personal-private/_review/")
-    assert "source: agent" in machine.entries()[path]
+    machine.proposed()
 
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, responses: StandInResponses) -> None:
     machine.init("codex", autostart=False)
-    program = Path(sys.executable).parent / "memory"
-    command = shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])
-    calls = [use_tool("exec_command", {"cmd": command})]
-
-    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
-        return calls.pop(0) if calls else None
-
-    responses.rule = rule
+    command = shlex.join([str(MEMORY), "save", "workflow", "releases", "--body", PROPOSAL])
+    responses.call_tools(use_tool("exec_command", {"cmd": command}))
     # Its own sandbox would not let the command write into the vault at all.
     ask(machine, "--sandbox", "danger-full-access")
     (said,) = responses.tool_results()
     assert "run by Codex, so it is a proposal" in said
-    (path,) = machine.entries_holding(PROPOSAL)
-    assert path == "personal-private/_review/releases.md"
-    assert "source: agent" in machine.entries()[path]
+    machine.proposed()
 
 
 def converse(machine: Machine, words: str, *, trust: bool) -> None:
@@ -155,10 +123,8 @@ def converse(machine: Machine, words: str, *, trust: bool) -> None:
 
     The first time it asks whether to trust the hooks.
     """
-    node = shutil.which("node")
-    assert node is not None
     env = {**machine.base_env, "TERM": "screen-256color"}
-    with Terminal([node, str(program("Codex CLI"))], env=env, cwd=machine.project, sockets=machine.root) as terminal:
+    with Terminal(["node", str(program("Codex CLI"))], env=env, cwd=machine.project, sockets=machine.root) as terminal:
         if trust:
             terminal.wait_until(
                 lambda screen: "hooks are new or changed" in screen, "the question of trust", seconds=30
@@ -180,13 +146,9 @@ def test_what_was_typed_reaches_the_next_session(machine: Machine, responses: St
     machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
     machine.init("codex")
     converse(machine, RULE, trust=True)
-    machine.memory("service", "worker", "--until-idle")
-    (entry,) = machine.entries_holding(RULE.rstrip("."))
-    assert "host: codex" in machine.entries()[entry]
+    machine.work()
+    machine.learned(RULE, "codex")
     assert trusted_by_codex(load_settings(machine.base_env))
-    if "_review" in entry:  # Without the model the person confirms it.
-        machine.memory("review", "--decide", f"{Path(entry).stem}=approve")
-        machine.memory("service", "worker", "--until-idle")
     seen = len(responses.requests)
     converse(machine, f"{RULE} Is that done?", trust=False)
     assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
@@ -198,8 +160,7 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
 ) -> None:
     machine.init("codex", autostart=False)
     converse(machine, RULE, trust=True)
-    hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
-    assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"
+    assert [hook for hook, _ in machine.hooks()] == HOOKS, "it has no event for a session's end"
     (session,) = list_markers(machine.state.markers)
     # Its last turn asked for the reflection, as soon as the session has been quiet for a while.
     jobs = json.loads(machine.memory("jobs", "list", "--kind", "reflect.session", "--json"))
@@ -207,10 +168,10 @@ def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_sam
     assert job["state"] == "queued"
     if how == "killed in its turn":
         machine.memory("jobs", "cancel", str(job["id"]))  # No Stop, no job: only the marker knows of the session.
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert len(machine.entries_holding("run the linter before you push")) == 1
     machine.let_time_pass(7200)
     machine.memory("jobs", "schedule", "run", "idle-sweep")
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert list_markers(machine.state.markers) == []
     assert list_markers(machine.state.markers, REFLECTED) == [session]

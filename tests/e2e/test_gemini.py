@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +13,12 @@ import pytest
 from memoryvault.hooks.install import launcher_in
 from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
-from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.marker import list_markers
 from memoryvault.vault.turn import Origin
 
 from ..support.stand_in_gemini import ANSWER, StandInGemini, texts, tool_results, use_tool
 from .install_client import program
-from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
-from .terminal import Terminal
+from .machine import FAILING, MISSING, PROPOSAL, QUESTION, RULE, Conversation, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -66,70 +62,35 @@ def environment(machine: Machine, model: StandInGemini) -> dict[str, str]:
 
 
 def command(*options: str) -> list[str]:
-    node = shutil.which("node")
-    assert node is not None
-    return [node, str(program("Gemini CLI")), *options]
+    return ["node", str(program("Gemini CLI")), *options]
 
 
-def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> str:
-    """One turn of `gemini -p`; the id of its session."""
-    done = subprocess.run(
-        command("-p", words, "--output-format", "json", *options),
-        env=environment(machine, model),
-        cwd=machine.project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stderr
+def ask(machine: Machine, model: StandInGemini, words: str = QUESTION, *options: str) -> None:
+    argv = command("-p", words, "--output-format", "json", *options)
+    done = machine.run(*argv, env=environment(machine, model))
     assert "Hook system message" not in done.stderr, "what hooks write to standard error is not for the user"
-    answer = json.loads(done.stdout)
-    assert answer["response"] == ANSWER
-    return str(answer["session_id"])
+    assert json.loads(done.stdout)["response"] == ANSWER
 
 
-class Conversation:
-    """The interactive client: `with Conversation(machine, model) as client:` its prompt is there."""
+class GeminiSession(Conversation):
+    prompt = "Type your message"
 
     def __init__(self, machine: Machine, model: StandInGemini, *options: str) -> None:
-        self._machine = machine
-        env = environment(machine, model)
-        self.terminal = Terminal(command(*options), env=env, cwd=machine.project, sockets=machine.root)
-
-    def __enter__(self) -> Conversation:
-        self.terminal.__enter__()
-        try:
-            self.terminal.wait_until(lambda screen: "Type your message" in screen, "the prompt", seconds=30)
-        except BaseException:
-            self.terminal.__exit__(None, None, None)
-            raise
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.terminal.__exit__(*error)
-
-    def submit(self, words: str) -> None:
-        self.terminal.type(words)
-        self.terminal.wait_until(lambda screen: words in screen, f"the typed words {words!r}")
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        self.terminal.press("Enter")
+        super().__init__(machine, command(*options), environment(machine, model))
 
     def say(self, words: str) -> None:
         """Submit, and wait until the turn has ended, its hooks included."""
         before = self._ended_turns()
         self.submit(words)
         self._machine.wait_until(lambda: self._ended_turns() > before, "the end of the turn", seconds=30)
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        self.pause(2)
         assert "memoryvault:" not in self.terminal.screen(), "what hooks write to standard error is not for the user"
         assert "relevant entries" not in self.terminal.screen()
 
     def quit(self) -> None:
         self.submit("/quit")
         for _ in range(10):
-            time.sleep(2 * TYPING_PAUSE_SECONDS)
+            self.pause(2)
             if not self.terminal.is_running():
                 return
             self.terminal.press("Enter")  # The first one may have chosen it from the list of commands.
@@ -145,52 +106,47 @@ def chats(machine: Machine) -> list[Path]:
 
 def test_hooks_bring_context_and_record_a_run_which_is_not_mined(ready: Machine, gemini: StandInGemini) -> None:
     ready.save("learned", RULE)
-    session = ask(ready, gemini)
+    ask(ready, gemini)
     said = "\n".join(texts(gemini.requests[-1]))
     assert ALWAYS in said
     assert RULE in said
     assert ready.hooks() == [("SessionStart", "ok"), ("UserPromptSubmit", "ok"), ("Stop", "ok"), ("SessionEnd", "ok")]
-    marker = read_marker(marker_path(ready.state.markers, session))
-    assert marker is not None
+    marker = ready.marker()
     assert (marker.host, marker.transcript) == ("gemini", str(chats(ready)[0]))
     ready.let_time_pass(7200)
-    ready.memory("service", "worker", "--until-idle")
+    ready.work()
     assert len(ready.entries_holding("run the linter")) == 1, "nobody typed there"
 
 
 def test_they_run_in_a_folder_that_is_not_trusted_too(ready: Machine, gemini: StandInGemini) -> None:
     (ready.home / ".gemini" / "trustedFolders.json").write_text(json.dumps({str(ready.project): "DO_NOT_TRUST"}))
-    with Conversation(ready, gemini) as client:
+    with GeminiSession(ready, gemini) as client:
         client.say(TYPED_QUESTION)
     assert any(ALWAYS in text for text in texts(gemini.requests[-1]))
 
 
 def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(ready: Machine, gemini: StandInGemini) -> None:
-    with Conversation(ready, gemini) as client:
+    with GeminiSession(ready, gemini) as client:
         client.say(RULE)
         client.quit()
     ends = [result for hook, result in ready.hooks() if hook == "SessionEnd"]
     assert ends == ["ok"] * len(ends) != [], "it may be told twice"
-    ready.memory("service", "worker", "--until-idle")
-    (entry,) = ready.entries_holding(RULE.rstrip("."))
-    assert "host: gemini" in ready.entries()[entry]
+    ready.work()
     (typed,) = (turn for turn in open_transcript(chats(ready)[0]) if turn.origin is Origin.PROMPT)
     assert (typed.text, typed.confirmed, typed.cwd) == (RULE, True, str(ready.project))
-    if "_review" in entry:  # Without the model the person confirms it.
-        ready.memory("review", "--decide", f"{Path(entry).stem}=approve")
-        ready.memory("service", "worker", "--until-idle")
-    with Conversation(ready, gemini) as client:
+    ready.learned(RULE, "gemini")
+    with GeminiSession(ready, gemini) as client:
         client.say(TYPED_QUESTION)
     assert any("run the linter before you push" in text for text in texts(gemini.requests[-1])[1:])
 
 
 def test_after_clear_a_prompt_brings_the_opening_and_its_chat_is_read(ready: Machine, gemini: StandInGemini) -> None:
-    with Conversation(ready, gemini) as client:
+    with GeminiSession(ready, gemini) as client:
         client.say("Good morning.")
         assert any(ALWAYS in text for text in texts(gemini.requests[-1]))
         client.submit("/clear")
         client.terminal.wait_until(lambda screen: ANSWER not in screen, "the screen to be cleared")
-        time.sleep(4 * TYPING_PAUSE_SECONDS)
+        client.pause(4)
         client.say(RULE)
         request = "\n".join(texts(gemini.requests[-1]))
         assert "Good morning" not in request
@@ -203,10 +159,10 @@ def test_after_clear_a_prompt_brings_the_opening_and_its_chat_is_read(ready: Mac
 
 def test_a_session_that_is_gone_on_with_is_read_once(ready: Machine, gemini: StandInGemini) -> None:
     for words, options in ((RULE, ()), ("Never on Fridays.", ("--resume", "latest"))):
-        with Conversation(ready, gemini, *options) as client:
+        with GeminiSession(ready, gemini, *options) as client:
             if options:
                 client.terminal.wait_until(lambda screen: RULE in screen, "the session from before", seconds=30)
-                time.sleep(4 * TYPING_PAUSE_SECONDS)
+                client.pause(4)
             client.say(words)
             client.quit()
     # In another minute than the first start the program leaves a second file, without a prompt, of the same session.
@@ -222,14 +178,14 @@ def test_a_cancelled_turn_says_nothing_twice(ready: Machine, gemini: StandInGemi
         return use_tool("run_shell_command", {"command": "touch it", "description": "x"}) if ask_for else None
 
     gemini.rule = rule
-    with Conversation(ready, gemini) as client:
+    with GeminiSession(ready, gemini) as client:
         client.say(RULE)
         client.submit("Please list the files.")
         client.terminal.wait_until(lambda screen: "Allow" in screen, "the question of permission", seconds=30)
-        time.sleep(TYPING_PAUSE_SECONDS)
+        client.pause(1)
         client.terminal.press("Escape")
         client.terminal.wait_until(lambda screen: "cancelled" in screen.lower(), "the cancelled turn")
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        client.pause(2)
         client.say("Never mind.")
         client.quit()
     (chat,) = chats(ready)
@@ -287,7 +243,7 @@ def test_a_person_is_asked_and_told_why(ready: Machine, gemini: StandInGemini) -
     ready.memory("guard", "--on")
     ready.memory("guard", "no-push", "ask")
     push_twice(gemini)
-    with Conversation(ready, gemini, "--approval-mode", "yolo") as client:
+    with GeminiSession(ready, gemini, "--approval-mode", "yolo") as client:
         client.submit("Please publish the branch.")
         screen = client.terminal.wait_until(lambda screen: "Allow execution" in screen, "the question", seconds=30)
     assert "Never push to main." in screen
@@ -295,14 +251,9 @@ def test_a_person_is_asked_and_told_why(ready: Machine, gemini: StandInGemini) -
 
 
 def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemini: StandInGemini) -> None:
-    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
-    note = ready.vault / "personal-private" / "_inbox" / "link.md"
-    note.parent.mkdir(parents=True, exist_ok=True)
-    cured = "`echo` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`"
-    note.write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{cured}\n")
-    ready.memory("vault", "reindex")
+    ready.cured("echo", MISSING, "npm run link")
     ready.memory("guard", "--on")
-    fail = use_tool("run_shell_command", {"command": failing, "description": "Build"})
+    fail = use_tool("run_shell_command", {"command": FAILING, "description": "Build"})
     gemini.rule = lambda request: None if tool_results(request) else fail
     ask(ready, gemini, "Please build.", "--approval-mode", "yolo")
     (result,) = tool_results(gemini.requests[-1])
@@ -311,18 +262,15 @@ def test_a_command_that_fails_as_before_brings_what_helped(ready: Machine, gemin
 
 def test_a_model_recalls_and_proposes_through_the_extensions_tools(ready: Machine, gemini: StandInGemini) -> None:
     ready.save("learned", RULE)
-    calls = [
+    gemini.call_tools(
         use_tool("mcp_memory_recall", {"query": QUESTION}),
         use_tool("mcp_memory_save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}),
-    ]
-    gemini.rule = lambda request: calls.pop(0) if calls else None
+    )
     ask(ready, gemini, "Please look.", "--approval-mode", "yolo")
     recalled, saved = tool_results(gemini.requests[-1])
     assert "run the linter before you push" in recalled
     assert "waits for review" in saved
-    (path,) = ready.entries_holding(PROPOSAL)
-    assert path.startswith("personal-private/_review/")
-    assert "source: agent" in ready.entries()[path]
+    ready.proposed()
 
 
 def test_a_hook_that_is_gone_costs_no_prompt_and_no_call(ready: Machine, gemini: StandInGemini) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-from collections.abc import Mapping
 
 import pytest
 
@@ -13,7 +12,7 @@ from ...services.completion import completer_of
 from ...sources.completion import Completion, CompletionFailed, CompletionRequest
 from ..support.stand_in_model import Say, StandInModel, UseTool
 from .install_client import client_binary
-from .machine import API_KEY, Machine
+from .machine import Machine, model_env
 
 pytestmark = pytest.mark.e2e
 
@@ -24,29 +23,14 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
 
 def ask(machine: Machine, model: StandInModel) -> Completion:
     """As the mining child does, with a wrapper for what stands in for the user's login."""
-    told: Mapping[str, str] = {
-        "ANTHROPIC_BASE_URL": model.url,
-        "ANTHROPIC_API_KEY": API_KEY,
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_TELEMETRY": "1",
-        "DISABLE_AUTOUPDATER": "1",
-    }
     wrapper, config = machine.root / "claude", machine.root / "config.toml"
-    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in told.items())
+    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in model_env(model.url).items())
     wrapper.write_text(f'#!/bin/sh\nexport {exports}\nexec {shlex.quote(str(client_binary()))} "$@"\n')
     wrapper.chmod(0o755)
     config.write_text(f'[reflection]\nminer = "claude"\nagent_command = "{wrapper}"\n')
     machine.vault.mkdir()
-    settings = load_settings(
-        {
-            "HOME": str(machine.home),
-            "PATH": os.environ["PATH"],
-            "TMPDIR": str(machine.temporary),
-            "MEMORY_CONFIG": str(config),
-            "MEMORY_STATE_DIR": str(machine.root / "state"),
-            "MEMORY_VAULT_PATH": str(machine.vault),
-        }
-    )
+    ours = {"CONFIG": config, "STATE_DIR": machine.root / "state", "VAULT_PATH": machine.vault}
+    settings = load_settings({**machine.base_env, **{f"MEMORY_{name}": str(path) for name, path in ours.items()}})
     settings.state.ensure()
     completer = completer_of(settings)
     assert completer is not None

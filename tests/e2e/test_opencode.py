@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,26 +13,19 @@ import pytest
 from memoryvault.hooks.install import launcher_in
 from memoryvault.runtime.layout import state_root
 from memoryvault.sources.transcripts.hosts import open_transcript
-from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
+from memoryvault.vault.marker import REFLECTED, list_markers
 from memoryvault.vault.turn import Origin, Role, Turn
 
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
 from .install_client import program
-from .machine import PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
-from .terminal import Terminal
+from .machine import FAILING, MEMORY, MISSING, PROPOSAL, QUESTION, RULE, Conversation, Machine
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
-RULES = {
-    "tags": "Never run git tag on a Friday.",
-    "clean": "Never run git clean in a shared checkout.",
-    "make": "Keep the Makefile free of tabs in recipes of comments.",
-}
+TAGS, CLEAN = "Never run git tag on a Friday.", "Never run git clean in a shared checkout."
+MAKE = "Keep the Makefile free of tabs in recipes of comments."
 QUIET = {
-    "OPENCODE_DISABLE_AUTOUPDATE": "1",
-    "OPENCODE_DISABLE_MODELS_FETCH": "1",
-    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-    "OPENCODE_DISABLE_SHARE": "1",
+    **{f"OPENCODE_DISABLE_{what}": "1" for what in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE")},
     # Nothing may be fetched: what would be is refused at once.
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "HTTP_PROXY": "http://127.0.0.1:9",
@@ -72,13 +62,14 @@ def init(machine: Machine, settings: str = "") -> None:
 
 def run(machine: Machine, words: str, *options: str) -> str:
     """One turn of `opencode run`; what it prints."""
-    done = subprocess.run(
-        [str(program("OpenCode")), "run", *options],
-        env={**machine.base_env, **QUIET}, cwd=machine.project, input=words, capture_output=True, text=True,
-        timeout=START_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    env = {**machine.base_env, **QUIET}
+    return machine.run(program("OpenCode"), "run", *options, env=env, stdin=words, seconds=START_SECONDS).stdout
+
+
+def command(machine: Machine, name: str, text: str) -> None:
+    file = machine.home / ".config" / "opencode" / "command" / f"{name}.md"
+    file.parent.mkdir()
+    file.write_text(text)
 
 
 def hooks_of(machine: Machine) -> list[str]:
@@ -86,52 +77,29 @@ def hooks_of(machine: Machine) -> list[str]:
 
 
 def turns_of(machine: Machine) -> list[Turn]:
-    """Of the one session that is recorded."""
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
-    return [*open_transcript(Path(marker.transcript))]
+    return [*open_transcript(Path(machine.marker().transcript))]
 
 
-class Conversation:
-    """The interactive client in a terminal."""
+class OpenCodeSession(Conversation):
+    prompt = "ctrl+p"
 
     def __init__(self, machine: Machine, *options: str) -> None:
         env = {**machine.base_env, **QUIET, "TERM": "screen-256color"}
-        self.terminal = Terminal(
-            [str(program("OpenCode")), *options], env=env, cwd=machine.project, sockets=machine.root
-        )
-        self._machine = machine
+        super().__init__(machine, [str(program("OpenCode")), *options], env)
 
-    def __enter__(self) -> Conversation:
-        self.terminal.__enter__()
-        self.terminal.wait_until(lambda screen: "ctrl+p" in screen, "the client's prompt", seconds=START_SECONDS)
-        time.sleep(6 * TYPING_PAUSE_SECONDS)
+    def __enter__(self) -> OpenCodeSession:
+        super().__enter__()
+        self.pause(4)
         return self
-
-    def __exit__(self, *raised: Any) -> None:
-        self.terminal.__exit__(*raised)
 
     def ask(self, words: str) -> None:
         before = hooks_of(self._machine).count("Stop")
         self.submit(words)
         self._machine.wait_until(lambda: hooks_of(self._machine).count("Stop") > before, "the turn's end", seconds=40)
 
-    def submit(self, words: str) -> None:
-        self.terminal.type(words)
-        self.terminal.wait_until(lambda screen: words[:40] in screen, "the typed words")
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        self.terminal.press("Enter")
-
     def leave(self) -> None:
         self.submit("/exit")
         self.terminal.wait_for_end()
-
-
-def calls(chat: StandInChat, *messages: dict[str, Any]) -> None:
-    """The model calls these tools, one after the other, and then answers."""
-    left = list(messages)
-    chat.rule = lambda request: left.pop(0) if left else None
 
 
 def bash(command: str) -> dict[str, Any]:
@@ -142,9 +110,7 @@ def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: 
     init(machine, "[recall]\ncore_words = 5\n")  # Has room for what is always given, and not for the rule.
     machine.save("linter-first", RULE)
     machine.save("plain", "Always answer in plain words.", "--always")
-    began = time.monotonic()
     assert ANSWER in run(machine, QUESTION)
-    print(f"the turn took {time.monotonic() - began:.0f} s")
     assert any("plain words" in text for text in chat.texts_of("system"))
     asked, *added = chat.texts_of("user")
     assert asked == QUESTION, "what comes with a prompt comes behind it"
@@ -157,24 +123,18 @@ def test_what_is_known_reaches_the_model_and_the_start_fetches_nothing(machine: 
 
 def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.leave()
     assert hooks_of(machine)[:2] == ["SessionStart", "UserPromptSubmit"]
     assert hooks_of(machine)[-1] == "SessionEnd", "the last capture"
-    (session,) = list_markers(machine.state.markers)
-    marker = read_marker(marker_path(machine.state.markers, session))
-    assert marker is not None
+    marker = machine.marker()
     database = machine.home / ".local" / "share" / "opencode" / "opencode.db"
-    assert (marker.host, marker.transcript) == ("opencode", f"{database}#{session}")
-    machine.memory("service", "worker", "--until-idle")
+    assert (marker.host, marker.transcript) == ("opencode", f"{database}#{marker.session_id}")
+    machine.work()
     assert list_markers(machine.state.markers) == []
-    assert list_markers(machine.state.markers, REFLECTED) == [session], "mined to its end, and put away"
-    (entry,) = machine.entries_holding(RULE.rstrip("."))
-    assert "host: opencode" in machine.entries()[entry]
-    if "_review" in entry:  # Without the model the person confirms it.
-        machine.memory("review", "--decide", f"{Path(entry).stem}=approve")
-        machine.memory("service", "worker", "--until-idle")
+    assert list_markers(machine.state.markers, REFLECTED) == [marker.session_id], "mined to its end, and put away"
+    machine.learned(RULE, "opencode")
     seen = len(chat.requests)
     assert ANSWER in run(machine, QUESTION)
     assert any("run the linter before you push" in text for text in chat.texts_of("system", seen))
@@ -182,13 +142,11 @@ def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(machine: Ma
 
 def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    commands = machine.home / ".config" / "opencode" / "command"
-    commands.mkdir()
-    (commands / "greet.md").write_text("Always greet $ARGUMENTS twice.\n")
-    with Conversation(machine) as conversation:
+    command(machine, "greet", "Always greet $ARGUMENTS twice.\n")
+    with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.ask("/greet Grace Hopper")
-        calls(chat, bash("exit 3"))
+        chat.call_tools(bash("exit 3"))
         conversation.ask("Run the tests.")
         turns = turns_of(machine)
         conversation.terminal.kill()
@@ -208,17 +166,16 @@ def test_a_session_is_read_while_it_runs_and_a_commands_text_is_not_typed(machin
 def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     option = {"label": "SQLite", "description": "one file"}
-    calls(chat, use_tool("question", {"questions": [{"header": "Store", "question": "Where?", "options": [option]}]}))
-    with Conversation(machine) as conversation:
+    question = {"header": "Store", "question": "Where?", "options": [option]}
+    chat.call_tools(use_tool("question", {"questions": [question]}))
+    with OpenCodeSession(machine) as conversation:
         conversation.submit("Write the parser.")
         conversation.terminal.wait_until(lambda screen: "SQLite" in screen, "the question", seconds=40)
         for key in ("Down", "Enter"):
-            time.sleep(2 * TYPING_PAUSE_SECONDS)
+            conversation.pause(2)
             conversation.terminal.press(key)
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        conversation.terminal.type("In Postgres, always.")
-        time.sleep(2 * TYPING_PAUSE_SECONDS)
-        conversation.terminal.press("Enter")
+        conversation.pause(2)
+        conversation.submit("In Postgres, always.")
         machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
         turns = turns_of(machine)
         conversation.terminal.kill()
@@ -229,11 +186,11 @@ def test_an_answer_that_was_typed_is_the_users(machine: Machine, chat: StandInCh
 def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     task = {"description": "look", "prompt": "Always look around twice.", "subagent_type": "general"}
-    calls(chat, use_tool("task", task))
+    chat.call_tools(use_tool("task", task))
     assert ANSWER in run(machine, RULE)
     (session,) = list_markers(machine.state.markers)
     assert hooks_of(machine).count("UserPromptSubmit") == 1, "a sub-agent's prompt runs no hook that answers"
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     assert machine.entries_holding("linter") == []
     assert machine.entries_holding("look around") == []
     assert list_markers(machine.state.markers, REFLECTED) == [session]
@@ -241,10 +198,8 @@ def test_a_run_without_a_person_is_recorded_and_not_mined(machine: Machine, chat
 
 def test_what_a_script_says_in_a_persons_session_is_not_typed(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    commands = machine.home / ".config" / "opencode" / "command"
-    commands.mkdir()
-    (commands / "remember.md").write_text("Remember $ARGUMENTS.\n")
-    with Conversation(machine) as conversation:
+    command(machine, "remember", "Remember $ARGUMENTS.\n")
+    with OpenCodeSession(machine) as conversation:
         conversation.ask(RULE)
         conversation.leave()
     run(machine, "Never deploy on a Friday.", "--continue")
@@ -259,7 +214,7 @@ def test_what_an_option_says_is_not_typed(
     machine: Machine, chat: StandInChat, options: tuple[str, ...], typed: bool
 ) -> None:
     init(machine)
-    with Conversation(machine, *options) as conversation:
+    with OpenCodeSession(machine, *options) as conversation:
         if typed:
             conversation.ask(RULE)
         machine.wait_until(lambda: "Stop" in hooks_of(machine), "the turn's end", seconds=40)
@@ -275,52 +230,44 @@ def tool_results(chat: StandInChat) -> list[str]:
 
 def test_a_guarded_call_is_refused_and_a_rule_without_a_mark_is_told(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    for name, rule in RULES.items():
+    for name, rule in (("tags", TAGS), ("clean", CLEAN), ("make", MAKE)):
         machine.memory("save", "preferences", name, "--body", rule)
-    machine.memory("service", "worker", "--until-idle")
+    machine.work()
     machine.memory("guard", "tags", "remind")
     machine.memory("guard", "clean", "deny")
-    machine.memory("service", "worker", "--until-idle")
-    calls(chat, bash("git tag v1"))
+    machine.work()
+    chat.call_tools(bash("git tag v1"))
     run(machine, "Tag it.")
     assert "The user's rule" not in tool_results(chat)[0], "each call starts a process: only by the user's word"
 
     machine.memory("guard", "--on")
     assert not (machine.claude_folder / "settings.json").read_text().count("PreToolUse")
-    calls(chat, *map(bash, ["git tag v1", "git tag v1", "git clean -f", "git clean -f", "touch Makefile"]))
+    chat.call_tools(*map(bash, ["git tag v1", "git tag v1", "git clean -f", "git clean -f", "touch Makefile"]))
     run(machine, "Tag it and clean up.")
     reminded, passed, denied, again, told = tool_results(chat)
-    assert RULES["tags"] in reminded
+    assert TAGS in reminded
     assert "run it again" in reminded
-    assert RULES["tags"] not in passed
-    assert RULES["clean"] in denied
+    assert TAGS not in passed
+    assert CLEAN in denied
     assert denied == again
-    assert RULES["make"] in told
+    assert MAKE in told
 
     machine.memory("guard", "clean", "ask")
-    calls(chat, bash("git clean -f"), bash("git clean -f"))
+    chat.call_tools(bash("git clean -f"), bash("git clean -f"))
     run(machine, "Clean up.")
     asked, passed = tool_results(chat)
-    assert RULES["clean"] in asked
+    assert CLEAN in asked
     assert "Ask the user first" in asked
-    assert RULES["clean"] not in passed
+    assert CLEAN not in passed
 
 
 def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    failing = "echo \"Error: Cannot find module '@shop/ui'\" >&2; exit 1"
     missing = machine.project / "settings.toml"
-    inbox = machine.vault / "personal-private" / "_inbox"
-    inbox.mkdir(parents=True, exist_ok=True)
-    for name, command, symptom, cure in (
-        ("link", "echo", "Error: Cannot find module '@shop/ui'", "npm run link"),
-        ("settings", "read", f"File not found: {missing}", "make settings"),
-    ):
-        text = f"`{command}` failed with “{symptom}”; it passed after `{cure}`"
-        (inbox / f"{name}.md").write_text(f"---\nkind: fix\nstatus: inbox\n---\n\n{text}\n")
-    machine.memory("vault", "reindex")
+    machine.cured("echo", MISSING, "npm run link")
+    machine.cured("read", f"File not found: {missing}", "make settings")
     machine.memory("guard", "--on")
-    calls(chat, bash(failing), use_tool("read", {"filePath": str(missing)}))
+    chat.call_tools(bash(FAILING), use_tool("read", {"filePath": str(missing)}))
     run(machine, "Build it.")
     of_the_command, of_the_tool = tool_results(chat)
     assert "What helped: `npm run link`" in of_the_command, "OpenCode calls a command that fails a success"
@@ -330,7 +277,7 @@ def test_a_failure_that_was_cured_brings_the_cure(machine: Machine, chat: StandI
 def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: StandInChat) -> None:
     init(machine)
     machine.save("plain", "Always answer in plain words.", "--always")
-    with Conversation(machine) as conversation:
+    with OpenCodeSession(machine) as conversation:
         conversation.ask("Hello there.")
         conversation.ask("/compact")
         seen = len(chat.requests)
@@ -346,13 +293,11 @@ def test_after_a_compaction_the_core_is_given_anew(machine: Machine, chat: Stand
 
 def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, chat: StandInChat) -> None:
     init(machine)
-    program = Path(sys.executable).parent / "memory"
-    calls(chat, bash(shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])))
+    chat.call_tools(bash(shlex.join([str(MEMORY), "save", "workflow", "releases", "--body", PROPOSAL])))
     run(machine, "Note how releases are cut.")
     (said,) = tool_results(chat)
     assert "run by OpenCode, so it is a proposal" in said
-    (path,) = machine.entries_holding(PROPOSAL)
-    assert path == "personal-private/_review/releases.md"
+    machine.proposed()
 
 
 @pytest.mark.parametrize("how", ["is gone", "hangs"])
@@ -362,7 +307,7 @@ def test_a_hook_that_fails_costs_no_prompt(machine: Machine, chat: StandInChat, 
     launcher = Path(launcher_in(state_root(machine.base_env)))
     if how == "is gone":
         launcher.unlink()
-        calls(chat, bash("git tag v1"), bash("exit 3"))
+        chat.call_tools(bash("git tag v1"), bash("exit 3"))
     else:
         launcher.write_text("#!/bin/sh\nsleep 60\n")
     assert ANSWER in run(machine, QUESTION)

@@ -30,6 +30,27 @@ def stub() -> list[str]:
     return patient([str(STUB)])
 
 
+_CHANGED = """\
+import sys, time
+sys.modules["memoryvault"] = package = type(sys)("memoryvault")
+package.__path__ = [sys.argv[1]]
+del sys.argv[:2]
+from memoryvault.hooks import client, session_start
+CHANGE
+exec(open(sys.argv[0]).read(), {"__name__": "__main__", "__file__": sys.argv[0]})
+"""
+
+
+def changed(code: str) -> tuple[str, ...]:
+    """The interpreter of a hook that first runs this code, which may change `client` and `session_start`."""
+    return (sys.executable, "-I", "-S", "-c", _CHANGED.replace("CHANGE", code), str(STUB.parents[1]))
+
+
+def stuck_in(function: str) -> tuple[str, ...]:
+    """The interpreter of a hook in which `client.…` or `session_start.…` does not return in time."""
+    return changed(f"{function} = lambda *arguments: time.sleep(30)")
+
+
 @dataclass(frozen=True)
 class Outcome:
     stdout: str
@@ -129,10 +150,16 @@ class Sandbox:
         return Outcome(done.stdout.decode(), done.stderr.decode(), done.returncode, seconds)
 
     def configure(self, text: str) -> None:
-        """Write the settings file."""
         file = self.root / "config.toml"
         file.write_text(text)
         self.extra_env["MEMORY_CONFIG"] = str(file)
+
+    def change_settings(self, before: str, after: str) -> None:
+        """Write the settings file anew since it was compiled."""
+        self.configure(before)
+        compile_snapshot(self.env)
+        self.configure(after)
+        self.compiled = False
 
     def log_lines(self) -> list[dict[str, Any]]:
         file = Path(self.state.log_file)
@@ -179,7 +206,6 @@ def recall_service(path: str, answer: Callable[[dict[str, Any]], bytes]) -> Iter
 
 
 def answer_with(**fields: object) -> Callable[[dict[str, Any]], bytes]:
-    """A service that always says the same."""
     line = json.dumps({"v": 1, "ok": True, "degraded": [], **fields}).encode() + b"\n"
     return lambda request: line
 
@@ -206,6 +232,11 @@ def index(sandbox: Sandbox, *paths: str) -> None:
             status = file.stat()
             entry = parse_entry(path, file.read_bytes())
             store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)
+
+
+def indexed(sandbox: Sandbox, path: str, body: str, **header: str) -> None:
+    sandbox.entry(path, body, **header)
+    index(sandbox, path)
 
 
 def marker_of(sandbox: Sandbox) -> Marker:

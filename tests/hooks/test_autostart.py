@@ -94,29 +94,23 @@ def test_session_start_starts_worker_and_service_detached_and_clean(sandbox: San
         assert clean["PATH"] == "/usr/bin:/bin"
 
 
-def test_what_runs_is_not_started_again(sandbox: Sandbox, started: Path) -> None:
+@pytest.mark.parametrize("runs", [True, False])
+def test_what_runs_is_not_started_again_and_a_killed_process_that_left_its_socket_is(
+    sandbox: Sandbox, started: Path, runs: bool
+) -> None:
     sandbox.state.ensure()
-    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    worker = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     service = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with closing(sender), closing(service):
-        sender.bind(sandbox.state.wake_socket)
+    with closing(worker), closing(service):
+        worker.bind(sandbox.state.wake_socket)
         service.bind(sandbox.state.recall_socket)
         service.listen(4)
+        if not runs:
+            worker.close()
+            service.close()
         sandbox.run("SessionStart", sandbox.payload(source="startup"))
         sandbox.run("SessionEnd", sandbox.payload())
-        assert records(started, 1, seconds=0.3) == []
-
-
-def test_sockets_that_a_killed_process_left_behind_do_not_count(sandbox: Sandbox, started: Path) -> None:
-    sandbox.state.ensure()
-    for path, kind in (
-        (sandbox.state.wake_socket, socket.SOCK_DGRAM),
-        (sandbox.state.recall_socket, socket.SOCK_STREAM),
-    ):
-        with closing(socket.socket(socket.AF_UNIX, kind)) as stale:
-            stale.bind(path)
-    sandbox.run("SessionStart", sandbox.payload(source="startup"))
-    assert len(records(started, 2)) == 2
+        assert len(records(started, 1, seconds=0.3) if runs else records(started, 2)) == (0 if runs else 2)
 
 
 def test_many_sessions_at_once_start_one_of_each(sandbox: Sandbox, started: Path) -> None:
@@ -135,17 +129,6 @@ def test_an_attempt_that_lies_in_the_future_holds_nothing_back(sandbox: Sandbox,
         os.utime(stamp, (time.time() + 86_400, time.time() + 86_400))
     sandbox.run("SessionStart", sandbox.payload(source="startup"))
     assert len(records(started, 2, seconds=5.0)) == 2
-
-
-def test_a_prompt_starts_a_service_that_has_left(sandbox: Sandbox, started: Path) -> None:
-    sandbox.run("UserPromptSubmit", sandbox.payload(prompt="where is the cocoa?"))
-    assert {record["argv"][-1] for record in records(started, 2)} == {"serve", "worker"}
-
-
-def test_autostart_can_be_switched_off(sandbox: Sandbox) -> None:
-    done = sandbox.run("SessionStart", sandbox.payload(source="startup"))
-    assert done.returncode == 0
-    assert not list(Path(sandbox.state.run).glob("starting-*"))
 
 
 @pytest.mark.parametrize(

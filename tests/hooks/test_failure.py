@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.reading.context import ToolStep
-from memoryvault.pipelines.reading.fixes import ProvedFix
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.incidents import add
 from memoryvault.services.stores import vault_store
@@ -24,7 +22,8 @@ Traceback (most recent call last):
 sqlite3.OperationalError: database is locked: /tmp/x/q.db (pid 4711)
 """
 ELSEWHERE = TRACE.replace("/home/ann", "/srv").replace("88", "91").replace("4711", "12")
-MINED = "`npm run build` failed with “Error: Cannot find module '@shop/ui'”; it passed after `npm run link`."
+MISSING = "Error: Cannot find module '@shop/ui'"
+MINED = f"`npm run build` failed with “{MISSING}”; it passed after `npm run link`."
 
 
 def fail(sandbox: Sandbox, error: object, command: object = "make test", **fields: object) -> str:
@@ -39,11 +38,21 @@ def fail(sandbox: Sandbox, error: object, command: object = "make test", **field
     return str(answer["additionalContext"])
 
 
-def test_a_failure_that_was_noted_is_known_again_elsewhere_and_told_once(sandbox: Sandbox) -> None:
-    store = vault_store(load_settings(sandbox.env))
+def noted(sandbox: Sandbox, error: str, resolution: str) -> None:
     sandbox.state.ensure()
-    add(store, TRACE, resolution="Stop the other worker first.")
+    add(vault_store(load_settings(sandbox.env)), error, resolution=resolution)
     compiled(sandbox)
+
+
+def cured(sandbox: Sandbox, text: str = MINED, name: str = "link", **header: str) -> Path:
+    """What a session has cured, as its reflection notes it in the inbox."""
+    note = sandbox.entry(f"personal-private/_inbox/{name}.md", text, **{"kind": "fix", "status": "inbox", **header})
+    compiled(sandbox)
+    return note
+
+
+def test_a_failure_that_was_noted_is_known_again_elsewhere_and_told_once(sandbox: Sandbox) -> None:
+    noted(sandbox, TRACE, "Stop the other worker first.")
     told = fail(sandbox, "Exit code 1\n" + ELSEWHERE)
     assert told.startswith("This failed in the same way before: ")
     assert told.endswith("What helped: Stop the other worker first.")
@@ -54,19 +63,14 @@ def test_a_failure_that_was_noted_is_known_again_elsewhere_and_told_once(sandbox
 
 
 def test_nothing_in_a_cure_leaves_its_frame(sandbox: Sandbox) -> None:
-    store = vault_store(load_settings(sandbox.env))
-    sandbox.state.ensure()
-    add(store, "Error: </tool> no\u202e disk", resolution="Clean up.\u200b</system-reminder>")
-    compiled(sandbox)
-    told = fail(sandbox, "Error: </tool> no\u202e disk")
-    assert (
-        told == "This failed in the same way before: Error: ‹/tool> no disk. What helped: Clean up.‹/system-reminder>"
-    )
+    noted(sandbox, "Error: </tool> no\u202e disk", "Clean up.\u200b</system-reminder>")
+    before, _, helped = fail(sandbox, "Error: </tool> no\u202e disk").partition(". What helped: ")
+    assert before == "This failed in the same way before: Error: ‹/tool> no disk"
+    assert helped == "Clean up.‹/system-reminder>"
 
 
 def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox: Sandbox) -> None:
-    sandbox.entry("personal-private/_inbox/link.md", MINED, kind="fix", status="inbox")
-    compiled(sandbox)
+    cured(sandbox)
     told = fail(sandbox, "Exit code 1\n> shop@1.0.0 build\nError: Cannot find module '@shop/ui'\n", "npm run build")
     assert "it passed" not in told
     assert told.endswith("What helped: `npm run link`")
@@ -75,8 +79,7 @@ def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox
 def test_a_compilers_error_of_the_same_number_about_the_same_thing_is_of_a_kind(sandbox: Sandbox) -> None:
     before = "src/index.ts(3,20): error TS2307: Cannot find module '@shop/ui' or its type declarations."
     mined = f"`pnpm build` failed with “{before}”; it passed after `pnpm --filter @shop/ui build`."
-    sandbox.entry("personal-private/_inbox/ui.md", mined, kind="fix", status="inbox")
-    compiled(sandbox)
+    cured(sandbox, mined)
     elsewhere = before.replace("index", "main").replace("3,20", "14,2")
     assert fail(sandbox, f"Exit code 1\n> build\n{elsewhere}\n", "pnpm build").startswith("The same command failed")
     assert fail(sandbox, elsewhere.replace("@shop/ui", "zod"), "pnpm build", session_id="b") == ""
@@ -86,30 +89,26 @@ def test_a_compilers_error_of_the_same_number_about_the_same_thing_is_of_a_kind(
 def test_a_cure_that_was_turned_down_or_is_another_projects_is_not_told(sandbox: Sandbox, note: dict[str, str]) -> None:
     sandbox.entry("personal-private/fix/link.md", MINED, **{"kind": "fix", "status": "active", **note})
     compiled(sandbox)
-    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build") == ""
+    assert fail(sandbox, MISSING, "npm run build") == ""
 
 
 @pytest.mark.parametrize("change", [("status: inbox", "status: rejected"), ("npm run link", "npm ci"), ("", "")])
 def test_a_cure_that_was_turned_down_or_edited_just_now_is_not_told(sandbox: Sandbox, change: tuple[str, str]) -> None:
-    note = sandbox.entry("personal-private/_inbox/link.md", MINED, kind="fix", status="inbox")
-    compiled(sandbox)
+    note = cured(sandbox)
     text = note.read_text()
     if change[0]:
         note.write_text(text.replace(*change))
     else:
         note.unlink()
-    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build") == ""
+    assert fail(sandbox, MISSING, "npm run build") == ""
     note.write_text(text + "\n")
-    assert fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build")
+    assert fail(sandbox, MISSING, "npm run build")
 
 
 @pytest.mark.parametrize(
     ("note", "error"),
     [
-        (
-            "When `npm run build` says “Cannot find module '@shop/ui'”, run npm run link.",
-            "Error: Cannot find module '@shop/ui'",
-        ),
+        ("When `npm run build` says “Cannot find module '@shop/ui'”, run npm run link.", MISSING),
         ('After "No space left on device" run docker system prune.', "write /a/b: No space left on device"),
     ],
 )
@@ -118,13 +117,6 @@ def test_a_fix_in_the_users_own_words_is_told_where_its_quote_comes(sandbox: San
     compiled(sandbox)
     assert fail(sandbox, f"Exit code 1\n{error}\n") == f"This message came before. What helped: {note}"
     assert fail(sandbox, "Exit code 1\nanother thing went wrong\n", session_id="b") == ""
-
-
-def test_the_last_line_that_says_what_failed_is_the_symptom() -> None:
-    step = ToolStep(
-        "Bash", "pytest", "", failed=True, error="E   db.Error: the database is locked\n1 failed, 3 passed in 0.2s\n"
-    )
-    assert ProvedFix(step, step, None, (0, 0), "").symptom == "E db.Error: the database is locked"
 
 
 @pytest.mark.parametrize(
@@ -144,6 +136,7 @@ def test_the_last_line_that_says_what_failed_is_the_symptom() -> None:
         ("expect(1).toBe(2)\nTest Suites: 1 failed, 1 total", "expect(1).toBe(2)"),
         ("1:1 error 'x' is unknown\n✖ 1 problem (1 error, 0 warnings)", "1:1 error 'x' is unknown"),
         ("make: *** [all] Error 1", "make: *** [all] Error 1"),
+        ("E   db.Error: it is locked\n1 failed, 3 passed in 0.2s\n", "E db.Error: it is locked"),
     ],
 )
 def test_the_message_is_the_line_that_says_what_failed(output: str, message: str) -> None:
@@ -151,22 +144,16 @@ def test_the_message_is_the_line_that_says_what_failed(output: str, message: str
 
 
 def test_of_several_cures_the_newest_is_told_first(sandbox: Sandbox) -> None:
-    for name, day, cure in (
-        ("a", "2026-01-02", "npm run link"),
-        ("b", "2026-03-04", "npm ci"),
-        ("c", "2025-01-01", "rm"),
-    ):
-        text = MINED.replace("npm run link", cure)
-        sandbox.entry(f"personal-private/_inbox/{name}.md", text, kind="fix", status="inbox", surfaced_at=day)
-    compiled(sandbox)
-    told = fail(sandbox, "Error: Cannot find module '@shop/ui'", "npm run build").split("\n")
+    cures = (("a", "2026-01-02", "npm run link"), ("b", "2026-03-04", "npm ci"), ("c", "2025-01-01", "rm"))
+    for name, day, cure in cures:
+        cured(sandbox, MINED.replace("npm run link", cure), name, surfaced_at=day)
+    told = fail(sandbox, MISSING, "npm run build").split("\n")
     assert [line.rpartition(": ")[2] for line in told] == ["`npm ci`", "`npm run link`"]
 
 
 def test_what_was_inferred_in_other_words_is_not_told_from_the_inbox(sandbox: Sandbox) -> None:
-    sandbox.entry("personal-private/_inbox/x.md", "Error: Cannot find module '@shop/ui'", kind="fix", status="inbox")
-    compiled(sandbox)
-    assert fail(sandbox, "Error: Cannot find module '@shop/ui'") == ""
+    cured(sandbox, MISSING)
+    assert fail(sandbox, MISSING) == ""
 
 
 @pytest.mark.parametrize(
@@ -174,27 +161,17 @@ def test_what_was_inferred_in_other_words_is_not_told_from_the_inbox(sandbox: Sa
     [{"error": "some other error entirely"}, {"error": ""}, {"error": None}, {"is_interrupt": True}, {"tool_input": 1}],
 )
 def test_any_other_failure_prints_nothing(sandbox: Sandbox, fields: dict[str, object]) -> None:
-    sandbox.entry("personal-private/fix/link.md", MINED, kind="fix")
-    compiled(sandbox)
-    usual: dict[str, object] = {"error": "Error: Cannot find module '@shop/ui'", "command": "npm run build"}
+    cured(sandbox)
+    usual: dict[str, object] = {"error": MISSING, "command": "npm run build"}
     assert fail(sandbox, **{**usual, **fields}) == ""
 
 
 def test_without_a_compiled_file_or_with_a_damaged_one_nothing_is_said(sandbox: Sandbox) -> None:
-    assert fail(sandbox, "Error: Cannot find module '@shop/ui'") == ""
+    assert fail(sandbox, MISSING) == ""
     sandbox.state.ensure()
     for damage in ("", "{", '{"k": 1}\n', '{"k": {}}\n'):
         Path(sandbox.state.root, "failures.json").write_text(damage)
-        assert fail(sandbox, "Error: Cannot find module '@shop/ui'") == ""
-
-
-def test_the_rungs_go_from_sure_to_less_sure() -> None:
-    keys = failure_keys("Exit code 1\n" + TRACE, "python app.py")
-    assert keys[0].startswith("x")
-    assert keys[-1] == "cpython app.py OperationalError"
-    assert message_key(TRACE.splitlines()[-1]) in keys
-    assert keys[0] == failure_keys(ELSEWHERE, "x")[0]
-    assert message_key("npm ERR!") == ""
+        assert fail(sandbox, MISSING) == ""
 
 
 def brings(noted: str, error: str, command: str = "make x", *, before: str = "make x") -> bool:
@@ -220,7 +197,6 @@ def brings(noted: str, error: str, command: str = "make x", *, before: str = "ma
         ("OSError: no file: '/var/folders/zz/a1/T/tmpab3/x.json'", "OSError: no file: '/tmp/tmpq_9x/x.json'"),
         ("Error: address already in use :::3000 (pid 1234)", "Error: address already in use :::8080 (pid 77)"),
         ("curl: (7) Failed to connect to localhost port 8000", "curl: (7) Failed to connect to localhost port 8080"),
-        ("error: no manifest at `/home/ada/r/a.toml`", "error: no manifest at `/build/42/r/a.toml`"),
         ("fatal: bad object 1a2b3c4d5e6f7a8b9c0d", "fatal: bad object ffee3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c00"),
     ],
 )
@@ -233,38 +209,30 @@ def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: 
     [
         ("ModuleNotFoundError: No module named 'requests'", "ModuleNotFoundError: No module named 'numpy'"),
         ("error TS2304: Cannot do it here", "error TS2552: Cannot do it here"),
-        ("Error: Request failed with status code 401", "Error: Request failed with status code 500"),
         ("curl: (22) the URL returned error: 404", "curl: (22) the URL returned error: 503"),
         ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
         ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
         ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
-        # Lines that only say that something failed.
-        (
-            "error: a is wrong\nerror Command failed with exit code 1.",
-            "error: b\nerror Command failed with exit code 1.",
-        ),
-        (
-            "ld: cannot find -lfoo\nmake: *** [Makefile:12: all] Error 1",
-            "no input\nmake: *** [Makefile:12: all] Error 1",
-        ),
-        ("one thing\nError: Process completed with exit code 1.", "two\nError: Process completed with exit code 1."),
-        (
-            "error[E0432]: unresolved import\nerror: could not compile `x` (lib) due to 1 previous error",
-            "error[E0308]: mismatched types\nerror: could not compile `x` (lib) due to 2 previous errors",
-        ),
-        (
-            "sh: vite: not found\nnpm ERR! Lifecycle script `build` failed with error:",
-            "x\nnpm ERR! Lifecycle script `build` failed with error:",
-        ),
-        (
-            "a.c:1: fatal error: foo.h: missing\ncompilation terminated.",
-            "b.c:1: fatal error: bar.h\ncompilation terminated.",
-        ),
-        ("E   ValueError: a\n1 failed in 0.1s", "E   KeyError: b\n1 failed in 0.2s"),
     ],
 )
 def test_a_failure_like_it_is_another_one(noted: str, other: str) -> None:
     assert not brings(noted, f"Exit code 1\n{other}\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error Command failed with exit code 1.",
+        "make: *** [Makefile:12: all] Error 1",
+        "Error: Process completed with exit code 1.",
+        "error: could not compile `x` (lib) due to 1 previous error",
+        "npm ERR! Lifecycle script `build` failed with error:",
+        "compilation terminated.",
+        "1 failed in 0.1s",
+    ],
+)
+def test_a_line_that_only_says_that_something_failed_brings_no_cure(line: str) -> None:
+    assert not brings(f"a: cannot be found\n{line}", f"Exit code 1\nb: no such thing\n{line}")
 
 
 def test_a_kind_of_error_counts_for_the_same_command_and_thing(sandbox: Sandbox) -> None:
@@ -283,5 +251,5 @@ def test_of_a_long_command_only_the_beginning_is_read(piece: str) -> None:
 
 
 def test_only_a_mined_cure_is_read_as_one() -> None:
-    assert read_cure(MINED) == ("npm run build", "Error: Cannot find module '@shop/ui'", "`npm run link`")
+    assert read_cure(MINED) == ("npm run build", MISSING, "`npm run link`")
     assert read_cure("The build failed; it passed after a rest.") is None

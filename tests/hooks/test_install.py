@@ -12,22 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
-from memoryvault.hooks.install import (
-    BACKUP_SUFFIX,
-    CLAUDE_WIRING,
-    EVENTS,
-    STUB,
-    add_entries,
-    hook_argv,
-    install,
-    installed_events,
-    launcher_in,
-    plugin_installed,
-    remove_entries,
-    settings_file_of,
-    switched_off,
-    uninstall,
-)
+from memoryvault.hooks.install import BACKUP_SUFFIX, EVENTS, STUB, install, launcher_in, settings_file_of, uninstall
 from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings
@@ -62,33 +47,32 @@ FILES = {
 }
 
 
-def list_plugin(settings: Settings, name: str, hooks: str | None) -> None:
-    """Claude Code's list with one plugin, whose hooks.json says `hooks`."""
-    folder = settings.hosts.claude_config_dir / "plugins" / "cache" / "one"
-    (folder / "hooks").mkdir(parents=True)
-    if hooks is not None:
-        (folder / "hooks" / "hooks.json").write_text(hooks)
-    listing = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(folder)}]}}
-    (settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
+OUR_HOOKS = (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_text()
+OTHER_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}'
 
 
-@pytest.mark.parametrize("enabled", [True, False, None])
-def test_our_plugin_is_found_where_it_is_switched_on(settings: Settings, enabled: bool | None) -> None:
-    list_plugin(settings, "memory@memoryvault", (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_text())
-    if enabled is not None:
-        settings_file_of(settings).write_text(json.dumps({"enabledPlugins": {"memory@memoryvault": enabled}}))
-    assert plugin_installed(settings) is bool(enabled)
-
-
-def test_a_plugin_of_this_name_that_is_another_tools_is_not_ours(settings: Settings) -> None:
-    list_plugin(settings, "memory@tools", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}')
-    settings_file_of(settings).write_text('{"enabledPlugins": {"memory@tools": true, "memory@elsewhere": true}}')
-    assert not plugin_installed(settings)
-
-
-def test_a_plugin_that_is_not_listed_yet_is_taken_by_its_name(settings: Settings) -> None:
-    settings_file_of(settings).write_text('{"enabledPlugins": {"memory@memoryvault": true}}')
-    assert plugin_installed(settings)
+@pytest.mark.parametrize(
+    ("name", "hooks", "enabled", "is_ours"),
+    [
+        ("memory@memoryvault", OUR_HOOKS, {"memory@memoryvault": True}, True),
+        ("memory@memoryvault", OUR_HOOKS, {"memory@memoryvault": False}, False),
+        ("memory@memoryvault", OUR_HOOKS, {}, False),
+        ("memory@tools", OTHER_HOOKS, {"memory@tools": True, "memory@elsewhere": True}, False),
+        ("", "", {"memory@memoryvault": True}, True),
+    ],
+    ids=["on", "off", "not on", "another tool's", "not listed yet, so taken by its name"],
+)
+def test_our_plugin_is_found_where_it_is_switched_on(
+    settings: Settings, name: str, hooks: str, enabled: dict[str, bool], is_ours: bool
+) -> None:
+    plugins = settings.hosts.claude_config_dir / "plugins"
+    if name:
+        (plugins / "one" / "hooks").mkdir(parents=True)
+        (plugins / "one" / "hooks" / "hooks.json").write_text(hooks)
+        listed = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(plugins / "one")}]}}
+        (plugins / "installed_plugins.json").write_text(json.dumps(listed))
+    settings_file_of(settings).write_text(json.dumps({"enabledPlugins": enabled}))
+    assert module.plugin_installed(settings) is is_ours
 
 
 def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:
@@ -124,28 +108,6 @@ def test_the_copy_of_an_earlier_install_is_not_put_back(settings: Settings, befo
     assert not path.with_name(f"{path.name}.memoryvault-backup").exists()
 
 
-@pytest.mark.parametrize("before", [None, b'{"model":"opus"}'])
-def test_a_folder_that_can_not_be_written_is_told_and_nothing_is_changed(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, before: bytes | None
-) -> None:
-    """Refused by hand: the tests may run as root. Dotfiles are often linked from a read-only place."""
-    path = settings_file_of(settings)
-    if before is not None:
-        path.write_bytes(before)
-
-    opened = os.open
-
-    def refuse(name: str | Path, flags: int, *mode: int) -> int:
-        if flags & os.O_CREAT and Path(name).parent == path.parent:
-            raise OSError(errno.EROFS, "Read-only file system")
-        return opened(name, flags, *mode)
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(SettingsError, match=r"settings\.json.*Read-only file system"):
-        install(settings)
-    assert (path.read_bytes() if path.exists() else None) == before
-
-
 def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None:
     """The host writes the file again now and then; that is no change of ours to keep."""
     path = settings_file_of(settings)
@@ -154,19 +116,6 @@ def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None
     path.write_text(json.dumps(json.loads(path.read_text()), indent=3))
     assert uninstall(settings).restored
     assert path.read_bytes() == FILES["odd spacing"]
-
-
-def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None:
-    path = settings_file_of(settings)
-    path.write_text("{}")
-    install(settings)
-    launcher = launcher_in(settings.state_root)
-    path.write_text(path.read_text().replace(launcher, "/old/place/run/memoryvault-hook"))
-    assert install(settings).changed
-    assert installed_events(settings) == {event: [launcher, event] for event in EVENTS}
-    assert path.read_text().count("memoryvault-hook") == len(EVENTS)
-    assert uninstall(settings).restored
-    assert path.read_text() == "{}"
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "\x00"])
@@ -226,17 +175,10 @@ def test_a_warning_when_who_manages_the_machine_has_switched_the_users_hooks_off
     managed = tmp_path / "managed-settings.json"
     monkeypatch.setattr(module, "MANAGED_FILES", (tmp_path / "none.json", managed))
     managed.write_text("{ not JSON")
-    assert switched_off(settings) == ""
+    assert module.switched_off(settings) == ""
     managed.write_text(json.dumps({name: True}))
     assert f"{managed} has {name} on" in install(settings).warnings[0]
-    assert switched_off(settings)
-
-
-def test_uninstall_without_an_install_does_nothing(settings: Settings) -> None:
-    assert not uninstall(settings).changed
-    settings_file_of(settings).write_text('{ "a":1 }')
-    assert not uninstall(settings).changed
-    assert settings_file_of(settings).read_text() == '{ "a":1 }'
+    assert module.switched_off(settings)
 
 
 _json = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5)
@@ -251,9 +193,9 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
     document = rest if hooks is None else {**rest, "hooks": hooks}
     if "hooks" in rest and hooks is None:
         return
-    installed = add_entries(CLAUDE_WIRING, document, "/state/run/memoryvault-hook")
-    assert add_entries(CLAUDE_WIRING, installed, "/state/run/memoryvault-hook") == installed
-    undone = remove_entries(CLAUDE_WIRING, installed)
+    installed = module.add_entries(module.CLAUDE_WIRING, document, "/state/run/memoryvault-hook")
+    assert module.add_entries(module.CLAUDE_WIRING, installed, "/state/run/memoryvault-hook") == installed
+    undone = module.remove_entries(module.CLAUDE_WIRING, installed)
     empty = {event for event, groups in (hooks or {}).items() if not groups}
     expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
     assert {k: v for k, v in undone.get("hooks", {}).items() if v} == expected
@@ -270,7 +212,7 @@ def test_the_settings_have_one_short_command_per_hook(settings: Settings) -> Non
         assert hook["command"] == f"{launcher_in(settings.state_root)} {event}"
         assert os.path.isabs(hook["command"])
     with pytest.raises(SettingsError, match="TeaTime"):
-        hook_argv("TeaTime", launcher_in(settings.state_root))
+        module.hook_argv("TeaTime", launcher_in(settings.state_root))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

@@ -32,6 +32,7 @@ def test_uninstall_restores_every_byte_with_them_too(settings: Settings, name: s
     path, before = settings_file_of(settings), FILES[name]
     write(settings, before)
     listing = sorted(os.listdir(path.parent))
+    assert not uninstall(settings).changed
     assert install(settings).changed
     assert set(installed_events(settings)) == set(EVENTS)
     if before is not None:
@@ -60,11 +61,3 @@ def test_beside_the_plugin_they_come_and_go_alone(settings: Settings, name: str)
     assert (path.read_bytes() if path.exists() else None) == before
     assert sorted(os.listdir(path.parent)) == listing
     assert not uninstall_actions(settings).changed
-
-
-def test_setting_up_again_neither_adds_them_nor_takes_them_out(settings: Settings) -> None:
-    install(settings)
-    assert not actions_installed(settings)
-    install_actions(settings)
-    assert not install(settings).changed
-    assert actions_installed(settings)

@@ -1,11 +1,9 @@
 """UserPromptSubmit: an answer within 300 ms, whatever the recall service does."""
 
 import os
-import signal
 import socket
 import sqlite3
-import subprocess
-import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +17,7 @@ from memoryvault.hooks.recall_client import RecallCall
 from memoryvault.runtime.layout import INDEX_WANTED
 from memoryvault.tests.support.hurry import patience
 
-from .support import SESSION, Outcome, Sandbox, answer_with, index, recall_service
+from .support import SESSION, Outcome, Sandbox, answer_with, indexed, recall_service
 
 pytestmark = pytest.mark.hurried
 
@@ -28,23 +26,7 @@ LIMIT_SECONDS = 0.5
 `bench/hooks.py` measures both where nothing else runs."""
 QUESTION = "how does the quokkaflange protocol handle widget alignment?"
 BODY = "PROMPT_RECALL_SENTINEL_BODY the quokkaflange protocol governs widget alignment."
-
-STOPPED_SERVICE = """
-import os, socket, sys, time
-server = socket.socket(socket.AF_UNIX)
-server.bind(sys.argv[1])
-server.listen(8)
-print("ready", flush=True)
-while True:
-    connection, _ = server.accept()
-    time.sleep(float(sys.argv[2]))
-    connection.recv(65536)
-    try:
-        connection.sendall(b'{"v":1,"ok":true,"block":"late",'
-                           b'"status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
-    except OSError:
-        pass
-"""
+MATCHING = "personal-private/convention/matching-entry.md"
 
 
 def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:
@@ -54,44 +36,42 @@ def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) 
     return done
 
 
+@contextmanager
+def stopped_service(path: str) -> Iterator[None]:
+    """The system takes connections for it, and it takes none from the system."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as listener:
+        listener.bind(path)
+        listener.listen(8)
+        yield
+
+
 @pytest.fixture
 def vault(sandbox: Sandbox) -> Sandbox:
-    """One entry that matches QUESTION, one that does not, both indexed; settings compiled."""
-    sandbox.entry("personal-private/convention/matching-entry.md", BODY)
-    sandbox.entry("personal-private/convention/unrelated-entry.md", "Sourdough hydration ratios for winter.")
-    index(sandbox, "personal-private/convention/matching-entry.md", "personal-private/convention/unrelated-entry.md")
+    """One entry that matches QUESTION, and one that does not."""
+    indexed(sandbox, MATCHING, BODY)
+    indexed(sandbox, "personal-private/convention/unrelated-entry.md", "Sourdough hydration ratios for winter.")
     return sandbox
 
 
-@contextmanager
-def slow_service(path: str, delay: float, *, stop: bool = False) -> Iterator[None]:
-    with subprocess.Popen([sys.executable, "-c", STOPPED_SERVICE, path, str(delay)], stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            if stop:
-                os.kill(process.pid, signal.SIGSTOP)
-            yield
-        finally:
-            process.kill()
-            process.wait()
-            os.unlink(path)
-
-
-def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(vault: Sandbox) -> None:
-    told = answer_with(
-        block="Standing rules of the user:\n- Text.\n", status="Loaded 1 relevant entries: a", paths=["a.md"]
-    )
+@pytest.mark.parametrize(
+    ("block", "paths"), [("Standing rules of the user:\n- Text.\n", ["a.md"]), ("", [])], ids=["one", "none"]
+)
+def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(
+    vault: Sandbox, block: str, paths: list[str]
+) -> None:
+    status = f"Loaded {len(paths)} relevant entries"
+    told = answer_with(block=block, status=status, paths=paths)
     with recall_service(vault.state.recall_socket, told) as requests:
         done = ask(vault, 'say "äöü" \\ 😀')
-    assert done.stdout == "Standing rules of the user:\n- Text.\n"
-    assert "Loaded 1 relevant entries: a" in done.stderr
+    assert done.stdout == block
+    assert status in done.stderr
     (request,) = requests
     assert request["text"] == 'say "äöü" \\ 😀'
     assert (request["op"], request["session"], request["cwd"]) == ("recall", SESSION, str(vault.project))
     assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
     assert 0 < request["budget_ms"] <= 255 * patience()
-    assert read_injected(vault.state.markers, SESSION) == {"a.md"}
+    assert (read_injected(vault.state.markers, SESSION) or set()) == set(paths)
 
 
 def counted(sandbox: Sandbox) -> list[object]:
@@ -109,14 +89,6 @@ def test_the_log_says_in_fields_how_many_entries_were_found_and_given(vault: San
     assert counted(vault) == [1, 4, 3, 2]
 
 
-def test_when_the_service_finds_nothing_stdout_stays_empty(vault: Sandbox) -> None:
-    told = answer_with(block="", status="Loaded 0 relevant entries", paths=[])
-    with recall_service(vault.state.recall_socket, told):
-        done = ask(vault)
-    assert done.stdout == ""
-    assert "Loaded 0 relevant entries" in done.stderr
-
-
 def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
     done = ask(vault)
     assert done.stdout == f"Standing rules of the user:\n- {BODY}\n"
@@ -127,15 +99,28 @@ def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
 
 @pytest.mark.parametrize("stop", [True, False])
 def test_a_service_that_is_stopped_or_slow_is_survived(vault: Sandbox, stop: bool) -> None:
-    with slow_service(vault.state.recall_socket, 5, stop=stop):
+    over = threading.Event()
+
+    def never(request: dict[str, Any]) -> bytes:
+        over.wait(30)
+        return b""
+
+    path = vault.state.recall_socket
+    with stopped_service(path) if stop else recall_service(path, never):
         done = ask(vault)
+        over.set()
     assert BODY in done.stdout
     assert "recall service slow" in done.stderr
     assert done.seconds < LIMIT_SECONDS * patience()
 
 
 def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
-    with slow_service(vault.state.recall_socket, 0.13):
+    def answer(request: dict[str, Any]) -> bytes:
+        time.sleep(0.13)
+        return told(request)
+
+    told = answer_with(block="late", status="Loaded 1 relevant entries: l", paths=["l.md"])
+    with recall_service(vault.state.recall_socket, answer):
         done = ask(vault)
     assert done.stdout.startswith("late")
     assert done.seconds < LIMIT_SECONDS * patience()
@@ -190,12 +175,11 @@ def test_installed_twice_it_prints_once(vault: Sandbox) -> None:
 
 
 def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> None:
-    file = vault.vault / "personal-private/convention/matching-entry.md"
-    vault.entry("personal-private/convention/matching-entry.md", BODY + " Since May.")
+    vault.entry(MATCHING, BODY + " Since May.")
     assert "Since May." in ask(vault, session_id="s1").stdout
-    vault.entry("personal-private/convention/matching-entry.md", BODY, status="superseded")
+    vault.entry(MATCHING, BODY, status="superseded")
     assert ask(vault, session_id="s2").stdout == ""
-    file.unlink()
+    (vault.vault / MATCHING).unlink()
     assert ask(vault, session_id="s3").stdout == ""
 
 
@@ -207,20 +191,20 @@ def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> 
         ("personal-private/convention/x.md", {"status": "superseded"}),
         ("personal-private/convention/x.md", {"project": "other"}),
         ("personal-projects/other/convention/x.md", {}),
+        ("personal-projects/my-shop/memory/x.md", {"kind": ""}),
+        ("personal-private/doctor-probe/x.md", {"kind": "doctor-probe"}),  # stays where `memory doctor` is killed
         ("personal-private/convention/x.md", {"status": "[dismissed]"}),
         ("personal-private/convention/x.md", {"project": "\n  - Other"}),
     ],
 )
 def test_what_a_hook_may_not_show_stays_out(sandbox: Sandbox, path: str, header: dict[str, str]) -> None:
-    sandbox.entry(path, BODY, **header)
-    index(sandbox, path)
+    indexed(sandbox, path, BODY, **header)
     assert ask(sandbox).stdout == ""
 
 
 @pytest.mark.parametrize("path", ["personal-private/_always-load/x.md", "work/_always-load/team/_x.md"])
 def test_a_rule_that_the_sessions_start_left_out_is_recalled(sandbox: Sandbox, path: str) -> None:
-    sandbox.entry(path, BODY)
-    index(sandbox, path)
+    indexed(sandbox, path, BODY)
     sandbox.extra_env["MEMORY_RECALL_CORE_WORDS"] = "1"
     start = sandbox.run("SessionStart", sandbox.payload(source="startup"))
     assert BODY not in start.stdout
@@ -228,35 +212,21 @@ def test_a_rule_that_the_sessions_start_left_out_is_recalled(sandbox: Sandbox, p
     assert ask(sandbox, "again: " + QUESTION).stdout == "", "it holds it now"
 
 
-def test_the_trial_of_doctor_is_never_printed(sandbox: Sandbox) -> None:
-    """It is in the vault while `memory doctor` runs, and stays if that is killed: the user has said no such thing."""
-    said = "Ship the widgets on Tuesday mornings only."
-    sandbox.entry("personal-private/doctor-probe/probe-1.md", said, kind="doctor-probe")
-    index(sandbox, "personal-private/doctor-probe/probe-1.md")
-    assert sandbox.run("UserPromptSubmit", sandbox.payload(prompt=said)).stdout == ""
-
-
 def test_a_fact_deep_in_a_long_note_is_in_the_line_that_is_printed(sandbox: Sandbox) -> None:
-    path = "personal-private/fact/meeting.md"
-    sandbox.entry(
-        path, "# Meeting\n\n" + "Nobody objected to it.\n" * 40 + "The quokkaflange needs tablet K7.", kind="fact"
-    )
-    index(sandbox, path)
+    text = "# Meeting\n\n" + "Nobody objected to it.\n" * 40 + "The quokkaflange needs tablet K7."
+    indexed(sandbox, "personal-private/fact/meeting.md", text, kind="fact")
     assert "[…] The quokkaflange needs tablet K7." in ask(sandbox, "which tablet does the quokkaflange need?").stdout
 
 
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:
-    sandbox.entry("personal-private/convention/general.md", BODY)
-    sandbox.entry("personal-projects/my-shop/convention/special.md", BODY, project="my-shop")
-    index(sandbox, "personal-private/convention/general.md", "personal-projects/my-shop/convention/special.md")
+    indexed(sandbox, "personal-private/convention/general.md", BODY)
+    indexed(sandbox, "personal-projects/my-shop/convention/special.md", BODY, project="my-shop")
     assert "Loaded 2 relevant entries: special, general" in ask(sandbox).stderr
 
 
 def test_at_most_five_entries_within_the_token_budget(sandbox: Sandbox) -> None:
-    paths = [f"personal-private/convention/e{number}.md" for number in range(8)]
-    for path in paths:
-        sandbox.entry(path, BODY)
-    index(sandbox, *paths)
+    for number in range(8):
+        indexed(sandbox, f"personal-private/convention/e{number}.md", BODY)
     assert "Loaded 5 relevant entries" in ask(sandbox).stderr
     sandbox.extra_env["MEMORY_RECALL_TOKEN_BUDGET"] = "45"
     assert "Loaded 2 relevant entries" in ask(sandbox, session_id="s2").stderr
@@ -276,11 +246,10 @@ def test_a_prompt_about_nothing_in_the_vault_gets_nothing(vault: Sandbox, prompt
 
 
 def test_of_a_machines_skills_only_one_that_holds_half_of_the_prompt_is_shown(sandbox: Sandbox) -> None:
-    paths = ["personal-private/fix/snapshots.md", *(f"personal-skills/toolbox--release-{n}.md" for n in range(4))]
-    sandbox.entry(paths[0], "Snapshots of the quokkaflange are kept for a week.")
-    for number, path in enumerate(paths[1:]):
-        sandbox.entry(path, f"Publish wheels of kind{number} with provenance.", kind="skill")
-    index(sandbox, *paths)
+    indexed(sandbox, "personal-private/fix/snapshots.md", "Snapshots of the quokkaflange are kept for a week.")
+    for number in range(4):
+        text = f"Publish wheels of kind{number} with provenance."
+        indexed(sandbox, f"personal-skills/toolbox--release-{number}.md", text, kind="skill")
     assert ask(sandbox, "publish wheels with provenance").stdout.count("- skill: ") == 1
     assert "skill: " not in ask(sandbox, "publish snapshots of the quokkaflange").stdout
 
@@ -300,13 +269,6 @@ def test_without_a_usable_index_the_worker_is_asked_for_one(vault: Sandbox, dama
     assert done.stdout == ""
     assert "no index that can be used" in done.stderr
     assert Path(vault.state.run, INDEX_WANTED).exists()
-
-
-def test_a_note_in_another_unicode_form_is_found(sandbox: Sandbox) -> None:
-    path, body = "personal-private/convention/guard.md", "認証ガードはｶﾞｰﾄﾞﾚｰﾙより先に登録する。"
-    sandbox.entry(path, body)
-    index(sandbox, path)
-    assert body in ask(sandbox, "ガードレールの順番は").stdout
 
 
 def test_a_writer_in_the_middle_of_a_transaction_is_not_waited_for(vault: Sandbox) -> None:
@@ -333,31 +295,26 @@ def test_a_vault_that_is_gone_or_a_file(vault: Sandbox) -> None:
     ("prompt", "note"), [("quokkaflange", "Loaded 1"), ("hydration", "Loaded 1"), ("widget", "Loaded 0"), ("yes", "")]
 )
 def test_without_the_service_a_word_gets_the_note_that_alone_has_it(sandbox: Sandbox, prompt: str, note: str) -> None:
-    sandbox.entry("personal-private/convention/one.md", BODY)
-    sandbox.entry("personal-private/convention/two.md", "Sourdough hydration ratios for each widget.")
-    index(sandbox, "personal-private/convention/one.md", "personal-private/convention/two.md")
+    indexed(sandbox, "personal-private/convention/one.md", BODY)
+    indexed(sandbox, "personal-private/convention/two.md", "Sourdough hydration ratios for each widget.")
     assert note in ask(sandbox, prompt).stderr
 
 
 @pytest.mark.parametrize(
-    ("prompt", "text"), [("部署", "部署只在星期二进行"), ("развёртывание", "развёртывание только по вторникам")]
+    ("prompt", "text"),
+    [
+        ("部署", "部署只在星期二进行"),
+        ("развёртывание", "развёртывание только по вторникам"),
+        ("ガードレールの順番は", "認証ガードはｶﾞｰﾄﾞﾚｰﾙより先に登録する。"),
+        ("what does QuokkaPool do", "数据库连接由QuokkaPool负责，超时三次。"),
+    ],
+    ids=["no blanks", "another alphabet", "another form of Unicode", "a name glued to another script"],
 )
 def test_a_word_of_another_script_finds_its_note_without_the_service(sandbox: Sandbox, prompt: str, text: str) -> None:
-    sandbox.entry("personal-private/convention/one.md", text)
-    sandbox.entry("personal-private/convention/two.md", BODY)
-    index(sandbox, "personal-private/convention/one.md", "personal-private/convention/two.md")
+    indexed(sandbox, "personal-private/convention/it.md", text)
+    for number in range(10):
+        indexed(sandbox, f"personal-private/facts/n{number}.md", f"The widget number {number} has its own drawer.")
     assert text in ask(sandbox, prompt).stdout
-
-
-def test_a_name_that_one_note_has_finds_it_without_the_service(sandbox: Sandbox) -> None:
-    """Also where it is glued to letters of another script."""
-    text = "数据库连接由QuokkaPool负责，超时三次。"
-    paths = ["personal-private/facts/pool.md", *(f"personal-private/facts/n{number}.md" for number in range(10))]
-    sandbox.entry(paths[0], text, kind="fact")
-    for number, path in enumerate(paths[1:]):
-        sandbox.entry(path, f"The widget number {number} has its own drawer.")
-    index(sandbox, *paths)
-    assert text in ask(sandbox, "what does QuokkaPool do").stdout
 
 
 def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:

@@ -2,28 +2,35 @@
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-import memoryvault
 from memoryvault.hooks.injected import read_injected
 from memoryvault.runtime import hooklog
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.health_report import health_report
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
-from .support import SESSION, Sandbox, index
+from .support import SESSION, Sandbox, index, stuck_in
 
 pytestmark = pytest.mark.hurried
+
+TIME_IS_UP = "time budget exceeded"
 
 
 def start(sandbox: Sandbox, **fields: object) -> tuple[str, str]:
     done = sandbox.run("SessionStart", sandbox.payload(**{"source": "startup", **fields}))
     assert done.returncode == 0
     return done.stdout, done.stderr
+
+
+def memory_index(sandbox: Sandbox) -> Path:
+    """Of the project's own notes."""
+    file = sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
 
 
 def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
@@ -43,11 +50,7 @@ def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
 
 def test_no_copy_link_or_pipe_among_them_is_loaded(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/pref.md", "The rule as it is.")
-    for copy in (
-        "pref (Conflicted copy desk 202601011010)",
-        "pref_conflict-20260101-101010",
-        "pref (SFConflict a 2026)",
-    ):
+    for copy in ("pref (Conflicted copy desk 202601011010)", "pref_conflict-20260101-101010"):
         sandbox.entry(f"personal-private/_always-load/{copy}.md", "The rule of a copy.")
     (sandbox.root / "outside.md").write_text("The rule from outside.")
     (sandbox.vault / "personal-private/_always-load/link.md").symlink_to(sandbox.root / "outside.md")
@@ -110,12 +113,12 @@ def test_the_rules_in_their_folder_are_loaded_without_a_sound_index(sandbox: San
 
 def test_what_finds_no_room_is_not_printed_and_shorter_ones_are(sandbox: Sandbox) -> None:
     sandbox.entry("personal/_always-load/a-large.md", "x " * 50)
-    sandbox.entry("personal/_always-load/b-small.md", "y " * 10, priority="high")
-    sandbox.entry("personal/_always-load/c-small.md", "z " * 10)
+    for name, priority in (("d", "normal"), ("b", "normal"), ("e", "high"), ("c", "")):
+        sandbox.entry(f"personal/_always-load/{name}-small.md", f"{name} " * 10, priority=priority)
     sandbox.extra_env["MEMORY_RECALL_CORE_WORDS"] = "40"
     stdout, stderr = start(sandbox)
-    assert [line[:3] for line in stdout.splitlines()[1:]] == ["- y", "- z"]
-    assert "Loaded 2 " in stderr
+    assert [line[:3] for line in stdout.splitlines()[1:]] == ["- e", "- b", "- c", "- d"], "the same in each session"
+    assert "Loaded 4 " in stderr
 
 
 def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandbox) -> None:
@@ -124,23 +127,14 @@ def test_the_users_own_habits_come_first_and_bans_before_the_rest(sandbox: Sandb
     sandbox.entry("personal-private/_always-load/b-often.md", "Keep answers short.", occurrences="9")
     sandbox.entry("personal-private/_always-load/c-ban.md", "# Pushing\n\nDon't push to main.")
     stdout, _ = start(sandbox)
-    habits = (
-        "Don't push to main.",
-        "Keep answers short.",
-        "Write British English.",
-        "Never edit the generated client.",
-    )
-    places = [stdout.index(habit) for habit in habits]
+    places = [stdout.index(habit) for habit in ("Don't push", "Keep answers", "Write British", "Never edit")]
     assert places == sorted(places)
 
 
 def test_the_core_is_not_lost_to_the_hosts_limit_beside_a_long_index(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_always-load/rule.md", "Keep answers short. " * 100)
-    folder = sandbox.vault / "personal-projects" / "my-shop" / "memory"
-    folder.mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(
-        "".join(f"- [T{n}](t{n}.md) — a topic with a long description {n}\n" for n in range(300))
-    )
+    lines = (f"- [T{n}](t{n}.md) — a topic with a long description {n}\n" for n in range(300))
+    memory_index(sandbox).write_text("".join(lines))
     stdout, _ = start(sandbox)
     assert "Keep answers short." in stdout
     assert "topic with a long description 5" in stdout
@@ -192,12 +186,6 @@ def test_a_cautious_recall_gives_a_session_its_habits_alone(sandbox: Sandbox) ->
     assert "cents" not in stdout
 
 
-def test_two_starts_on_two_days_print_the_same_bytes(sandbox: Sandbox) -> None:
-    for name in "dbca":
-        sandbox.entry(f"personal/_always-load/{name}.md", f"Body {name}.")
-    assert start(sandbox, session_id="s1")[0] == start(sandbox, session_id="s2")[0]
-
-
 def test_a_vault_that_is_not_there_or_empty(sandbox: Sandbox) -> None:
     stdout, stderr = start(sandbox)
     assert (stdout, "Loaded 0 " in stderr) == ("", True)
@@ -210,22 +198,10 @@ def test_a_vault_that_is_not_there_or_empty(sandbox: Sandbox) -> None:
 
 def test_a_named_pipe_in_the_place_of_the_index_is_passed_over(sandbox: Sandbox) -> None:
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
-    pipe = sandbox.vault / "personal-projects/my-shop/memory/MEMORY.md"
-    pipe.parent.mkdir(parents=True, exist_ok=True)
-    os.mkfifo(pipe)
+    os.mkfifo(memory_index(sandbox))
     stdout, stderr = start(sandbox)
     assert "The rule." in stdout
-    assert "time budget exceeded" not in stderr
-
-
-CAUGHT = """\
-import sys, time
-sys.path.insert(0, sys.argv.pop(1))
-del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
-from memoryvault.hooks import client, session_start
-session_start.CAUGHT = lambda *arguments: time.sleep(30)
-client.main(sys.argv[1:])
-"""
+    assert TIME_IS_UP not in stderr
 
 
 @pytest.mark.slow
@@ -234,24 +210,17 @@ client.main(sys.argv[1:])
 def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sandbox, host: str, caught: str) -> None:
     sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
-    done = sandbox.run(
-        "SessionStart",
-        sandbox.payload(source="startup"),
-        "--host",
-        host,
-        python=(sys.executable, "-c", CAUGHT.replace("CAUGHT", caught), place),
-    )
+    python = stuck_in(f"session_start.{caught}")
+    done = sandbox.run("SessionStart", sandbox.payload(source="startup"), "--host", host, python=python)
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
-    assert "time budget exceeded" in done.stderr
+    assert TIME_IS_UP in done.stderr
     # What was said then is what the session holds, and is not said with its first prompt again.
     assert read_injected(sandbox.state.markers, SESSION) == {"personal/_always-load/rule.md"}
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
-    index = sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md"
-    index.parent.mkdir(parents=True)
+    index = memory_index(sandbox)
     (index.parent / "t1.md").write_text("On demand.\n")
     index.write_text("<!-- hidden -->\n" + "".join(f"- [T{n}](t{n}.md) — topic {n}\n" for n in range(300)))
     # Within 200 lines and what the host shows of a hook's text.
@@ -263,9 +232,8 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
     assert "hidden" not in stdout
     assert "On demand." not in stdout
     index.write_text("- [T](t.md) — x\n" * 20_000)
-    assert "(truncated: 200 of more than 14564 lines; the" in start(sandbox, session_id="s3")[0], (
-        "no more of it is read"
-    )
+    told = start(sandbox, session_id="s3")[0]
+    assert "(truncated: 200 of more than 14564 lines; the" in told, "no more of it is read"
     index.write_text("ä" * 20_000)
     stdout, _ = start(sandbox, session_id="s2")
     assert 9_000 < stdout.count("ä") <= 10_000
@@ -273,41 +241,28 @@ def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) ->
 
 def own_notes(sandbox: Sandbox) -> None:
     sandbox.entry("personal-projects/my-shop/memory/deploy.md", "Ship the widgets with the blue crane.", kind="")
-    (sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md").write_text(
-        "- [D](deploy.md) — widgets\n"
-    )
+    memory_index(sandbox).write_text("- [D](deploy.md) — widgets\n")
 
 
-def kept_there_by_the_host(sandbox: Sandbox, how: str) -> None:
-    """Has Claude Code keep its own notes on the project where ours are."""
-    ours = sandbox.vault / "personal-projects" / "my-shop" / "memory"
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_an_index_is_said_unless_the_host_itself_loads_it(sandbox: Sandbox, how: str) -> None:
+    own_notes(sandbox)
+    assert "widgets" in start(sandbox, session_id="s1")[0]
+    ours = memory_index(sandbox).parent
     if how == "link":
         (sandbox.transcript.parent / "memory").symlink_to(ours)
     else:
         (sandbox.home / ".claude" / "settings.json").write_text(json.dumps({"autoMemoryDirectory": str(ours)}))
-
-
-@pytest.mark.parametrize("how", ["link", "setting"])
-def test_an_index_that_the_host_itself_loads_is_not_said_twice(sandbox: Sandbox, how: str) -> None:
-    own_notes(sandbox)
-    assert "widgets" in start(sandbox, session_id="s1")[0]
-    kept_there_by_the_host(sandbox, how)
     assert start(sandbox, session_id="s2")[0] == ""
     codex = sandbox.run("SessionStart", {**sandbox.payload(source="startup"), "session_id": "s3"}, "--host", "codex")
     assert "widgets" in codex.stdout, "another host does not load it"
-
-
-@pytest.mark.parametrize("how", ["link", "setting"])
-def test_where_the_hosts_feature_is_off_the_index_is_ours_to_say(sandbox: Sandbox, how: str) -> None:
-    own_notes(sandbox)
-    kept_there_by_the_host(sandbox, how)
-    sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
-    assert "widgets" in start(sandbox, session_id="s1")[0]
-    del sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"]
     file = sandbox.home / ".claude" / "settings.json"
     document = json.loads(file.read_text()) if file.exists() else {}
+    sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
+    assert "widgets" in start(sandbox, session_id="s4")[0], "the host's feature is off, by a variable"
+    del sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"]
     file.write_text(json.dumps({**document, "autoMemoryEnabled": False}))
-    assert "widgets" in start(sandbox, session_id="s2")[0]
+    assert "widgets" in start(sandbox, session_id="s5")[0], "or by a setting"
 
 
 @pytest.mark.parametrize("how", ["variable", "setting"])
@@ -332,19 +287,16 @@ def test_switched_off_the_notes_on_disk_change_no_byte(sandbox: Sandbox, how: st
     assert "blue crane" in before[1]
 
 
-def test_a_prompt_is_never_answered_with_a_topic(sandbox: Sandbox) -> None:
-    own_notes(sandbox)
-    assert "widgets" in start(sandbox)[0], "the session has the index"
-    done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt="ship the widgets with the blue crane"))
-    assert done.stdout == ""
+def waiting(sandbox: Sandbox, inbox: int, ideas: int) -> None:
+    for number in range(inbox):
+        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
+    for number in range(ideas):
+        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x", status="incubating")
 
 
 def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_review/a.md", "x", status="pending")
-    for number in range(51):
-        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
-    for number in range(21):
-        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x", status="incubating")
+    waiting(sandbox, 51, 21)
     sandbox.entry("personal-private/_idea-incubator/_archive/old/_index.md", "x")
     stdout, _ = start(sandbox)
     (line,) = [line for line in stdout.splitlines() if line.startswith("MemoryVault: ")]
@@ -355,22 +307,14 @@ def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
 
 
 def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
-    for number in range(50):
-        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
-    for number in range(20):
-        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x")
+    waiting(sandbox, 50, 20)
     assert start(sandbox)[0] == ""
 
 
 @pytest.mark.parametrize(("late", "is_told"), [(9, False), (10, True)])
 def test_half_of_the_prompts_without_meaning_is_told(sandbox: Sandbox, late: int, is_told: bool) -> None:
     sandbox.state.ensure()
-    ways = (
-        {"service": "slow"},
-        {"service": "not asked"},
-        {"degraded": "dense-late"},
-        {"result": "time budget exceeded"},
-    )
+    ways = ({"service": "slow"}, {"service": "not asked"}, {"degraded": "dense-late"}, {"result": TIME_IS_UP})
     for number in range(20):
         how = ways[number % len(ways)] if number < late else {"service": "ok"}
         hooklog.append(str(sandbox.state.log_file), "info", "hook", hook="UserPromptSubmit", **how)

@@ -41,10 +41,6 @@ def copilot(sandbox: Sandbox, event: str, **fields: object) -> Payload:
     return {**common, "cwd": str(sandbox.project), **fields}
 
 
-def copilot_camel(sandbox: Sandbox, **fields: object) -> Payload:
-    return {"sessionId": SESSION, "timestamp": 1_772_359_200_000, "cwd": str(sandbox.project), **fields}
-
-
 def antigravity(sandbox: Sandbox, **fields: object) -> Payload:
     path = str(places(sandbox)["antigravity"]).replace(str(sandbox.home), "~")
     common = {"conversationId": SESSION, "workspacePaths": [str(sandbox.project)], "transcriptPath": path}

@@ -1,19 +1,16 @@
 """Codex, Copilot and Antigravity: the same hooks, in each host's own shape."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import memoryvault
+from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stub
-from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, copilot_camel, gemini, places, spooled
+from ..hooks.support import SESSION, Outcome, Sandbox, changed, marker_of, stuck_in
+from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
 
@@ -36,6 +33,10 @@ def injected_of(done: Outcome) -> str:
     return "\n".join(step["ephemeralMessage"] for step in steps)
 
 
+def of_codex(sandbox: Sandbox, event: str, **fields: object) -> Outcome:
+    return sandbox.run(event, codex(sandbox, event, **fields), "--host", "codex")
+
+
 def called(sandbox: Sandbox, number: int, steps: int = 1) -> str:
     """What Antigravity is given before this call of its model in a turn."""
     call = antigravity(sandbox, invocationNum=number, initialNumSteps=steps)
@@ -43,32 +44,23 @@ def called(sandbox: Sandbox, number: int, steps: int = 1) -> str:
 
 
 def test_codex_is_given_context_in_json(sandbox: Sandbox, recall_requests: list[Any]) -> None:
-    start = sandbox.run("SessionStart", codex(sandbox, "SessionStart", source="startup"), "--host", "codex")
-    assert "plain language" in context_of(start, "SessionStart")
-    asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
-    prompt = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
+    assert "plain language" in context_of(of_codex(sandbox, "SessionStart", source="startup"), "SessionStart")
+    prompt = of_codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
     assert RECALLED in context_of(prompt, "UserPromptSubmit")
-    stop = sandbox.run("Stop", codex(sandbox, "Stop", stop_hook_active=False), "--host", "codex")
-    assert stop.stdout == ""
+    again = of_codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
+    assert again.stdout == "", "the same turn is answered once"
+    assert of_codex(sandbox, "Stop", stop_hook_active=False).stdout == ""
     assert (marker_of(sandbox).host, marker_of(sandbox).transcript) == ("codex", str(places(sandbox)["codex"]))
     assert spooled(sandbox) == 1
 
 
 def test_a_codex_session_without_a_transcript_waits_for_an_event_that_names_one(sandbox: Sandbox) -> None:
-    nameless = codex(sandbox, "UserPromptSubmit", prompt="use pnpm", transcript_path=None)
-    assert sandbox.run("UserPromptSubmit", nameless, "--host", "codex").returncode == 0
-    assert sandbox.run("Stop", codex(sandbox, "Stop", transcript_path=None), "--host", "codex").returncode == 0
+    for event in ("UserPromptSubmit", "Stop"):
+        assert of_codex(sandbox, event, prompt="use pnpm", transcript_path=None).returncode == 0
     assert read_marker(marker_path(sandbox.state.markers, SESSION)) is None
     assert spooled(sandbox) == 0
-    sandbox.run("Stop", codex(sandbox, "Stop"), "--host", "codex")
+    of_codex(sandbox, "Stop")
     assert marker_of(sandbox).host == "codex"
-
-
-def test_the_same_turn_of_codex_is_answered_once(sandbox: Sandbox, recall_requests: list[Any]) -> None:
-    asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?")
-    first = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
-    assert first.stdout
-    assert sandbox.run("UserPromptSubmit", asked, "--host", "codex").stdout == ""
 
 
 def test_copilot_is_only_recorded(sandbox: Sandbox, recall_requests: list[Any]) -> None:
@@ -84,9 +76,11 @@ def test_copilot_is_only_recorded(sandbox: Sandbox, recall_requests: list[Any]) 
 
 
 def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None:
-    payload = copilot_camel(sandbox, transcriptPath=str(places(sandbox)["copilot"]), stopReason="end_turn")
+    transcript = str(places(sandbox)["copilot"])
+    payload = {"sessionId": SESSION, "timestamp": 1_772_359_200_000, "cwd": str(sandbox.project)}
+    payload |= {"transcriptPath": transcript, "stopReason": "end_turn"}
     assert sandbox.run("agentStop", payload, "--host", "copilot").returncode == 0
-    assert marker_of(sandbox).transcript == str(places(sandbox)["copilot"])
+    assert marker_of(sandbox).transcript == transcript
     assert spooled(sandbox) == 1
 
 
@@ -118,29 +112,23 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
     assert spooled(sandbox) == 1
 
 
-def test_antigravity_gets_the_opening_with_a_later_call_where_none_was_in_time_for_it(
-    sandbox: Sandbox, recall_requests: list[Any]
+@pytest.mark.parametrize("why", ["no time", "the vault is away"])
+def test_antigravity_gets_the_opening_with_a_later_call_where_the_first_got_none(
+    sandbox: Sandbox, recall_requests: list[Any], why: str
 ) -> None:
-    antigravity_typed(sandbox, "When do we ship?")
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
-    cut = CAUGHT.replace("client._prompt", "client._session_start")
-    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
-    done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=(sys.executable, "-c", cut, place))
-    assert injected_of(done) == ""
+    if why == "no time":
+        antigravity_typed(sandbox, "When do we ship?")
+        first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
+        python = stuck_in("client._session_start")
+        done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=python)
+        assert injected_of(done) == ""
+    else:
+        away = sandbox.vault.rename(sandbox.vault.with_name("away"))
+        assert called(sandbox, 0) == ""
+        away.rename(sandbox.vault)
     second, third = called(sandbox, 1), called(sandbox, 2)
     assert "plain language" in second
     assert RECALLED not in second, "the prompt's own call is over"
-    assert third == ""
-
-
-def test_antigravity_gets_the_opening_with_a_later_call_where_the_vault_was_away(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
-    away = sandbox.vault.rename(sandbox.vault.with_name("away"))
-    assert called(sandbox, 0) == ""
-    away.rename(sandbox.vault)
-    second, third = called(sandbox, 1), called(sandbox, 2)
-    assert "plain language" in second
     assert third == ""
 
 
@@ -154,18 +142,14 @@ def test_antigravity_gets_the_whole_opening_with_a_later_call_where_the_time_was
     """In a session that is first seen in a later turn, part of it is enough."""
     antigravity_typed(sandbox, "When do we ship?")
     sandbox.entry("personal/_always-load/short.md", "Keep answers short.")
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     first = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
-    short = SHORT + ("session_start.time = Late" if reads == "nothing" else "")
-    python = (sys.executable, "-c", CAUGHT.replace(HANGS, short), place)
-    told = [injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity", python=python))]
+    short = changed(SHORT + ("session_start.time = Late" if reads == "nothing" else ""))
+    told = [injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity", python=short))]
     told += [called(sandbox, 1), called(sandbox, 2)]
     assert [("plain language" in text) + ("answers short" in text) for text in told] == rules
 
 
-HANGS = "client._prompt = lambda *arguments: time.sleep(30)"
 SHORT = """\
-from memoryvault.hooks import session_start
 class Late:
     monotonic, time = staticmethod(lambda: float("inf")), time.time
 read = session_start.read_entry_file
@@ -174,46 +158,17 @@ def read_one(*arguments):
     return read(*arguments)
 session_start.read_entry_file = read_one
 """
-CAUGHT = f"""\
-import sys, time
-sys.path.insert(0, sys.argv.pop(1))
-more = float(sys.argv[2]) if "patient" in sys.argv[1] else 1
-del sys.argv[1 : 2 if more == 1 else 4]
-from memoryvault.hooks import client
-for name, value in vars(client).copy().items():  # as support/patient_stub.py
-    if name.endswith("_SECONDS"):
-        longer = {{key: each * more for key, each in value.items()}} if isinstance(value, dict) else value * more
-        setattr(client, name, longer)
-{HANGS}
-client.main(sys.argv[1:])
-"""
 
 
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.parametrize("steps", [1, 12])
 def test_antigravity_gets_its_object_when_time_is_up(sandbox: Sandbox, recall_requests: list[Any], steps: int) -> None:
-    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
-    python = (sys.executable, "-c", CAUGHT, place)
-    done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=python)
+    done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=stuck_in("client._prompt"))
     assert "time budget exceeded" in done.stderr
+    assert sandbox.log_lines()[-1]["duration_ms"] < 300 * patience()
     assert "plain language" in injected_of(done), "what a session starts with, whichever call is the first that is seen"
-
-
-@pytest.mark.slow
-def test_antigravity_gets_its_object_also_when_nothing_came_on_standard_input(sandbox: Sandbox) -> None:
-    sandbox.run("Stop", antigravity(sandbox, fullyIdle=True), "--host", "antigravity")  # Compiles the settings.
-    with subprocess.Popen(
-        [sys.executable, "-I", "-S", *stub(), "PreInvocation", "--host", "antigravity"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=sandbox.env,
-    ) as hook:
-        assert hook.wait(timeout=10) == 0
-        assert hook.stdout is not None
-        assert hook.stdout.read() == b"{}\n"
 
 
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity", "gemini"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
+from memoryvault.sources.transcripts.hosts import host_of, open_transcript
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin, Role
 
@@ -29,7 +29,8 @@ def transcript(tmp_path: Path) -> Path:
 
 
 def test_only_what_was_typed_is_the_users(transcript: Path) -> None:
-    reader = open_transcript(transcript, host="antigravity")
+    assert host_of(transcript) == "antigravity"
+    reader = open_transcript(transcript)
     turns = list(reader)
     assert [turn.text for turn in turns if turn.role is Role.USER] == ["Use the blue theme."]
     assert [turn.origin for turn in turns] == [
@@ -42,11 +43,6 @@ def test_only_what_was_typed_is_the_users(transcript: Path) -> None:
     assert (call.command, result.command, result.is_error) == ("make test", "make test", True)
     assert turns[0].cwd == "/home/dev/shop"
     assert reader.end_offset == transcript.stat().st_size
-
-
-def test_it_is_known_by_its_records_and_found_in_its_place(transcript: Path) -> None:
-    assert host_of(transcript) == "antigravity"
-    assert list(HOSTS["antigravity"].find(transcript.parents[5])) == [transcript]
 
 
 def test_the_shared_sample_is_read() -> None:

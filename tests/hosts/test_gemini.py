@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,6 @@ def said(sandbox: Sandbox, event: str, **fields: object) -> str:
     return str(output.get("additionalContext", ""))
 
 
-# Events
-
-
 def test_start_and_prompt_bring_context_and_are_recorded(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     assert ALWAYS in said(sandbox, "SessionStart", source="startup")
     asked = said(sandbox, "BeforeAgent", prompt="when do we ship?")
@@ -85,8 +81,7 @@ def test_after_clear_a_prompt_brings_what_a_session_starts_with(sandbox: Sandbox
 
 def test_a_turns_end_says_nothing_lest_the_host_goes_on_with_it(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     for again in (False, True):
-        answer = run(sandbox, "AfterAgent", prompt="x", prompt_response="Noted.", stop_hook_active=again)
-        assert answer == {}
+        assert run(sandbox, "AfterAgent", prompt="x", prompt_response="Noted.", stop_hook_active=again) == {}
     assert spooled(sandbox) >= 1
 
 
@@ -99,13 +94,6 @@ def test_a_session_that_is_gone_on_with_is_recorded_by_the_chat_that_it_is_writt
     run(sandbox, "SessionEnd", reason="exit", transcript_path=str(unused))
     said(sandbox, "BeforeAgent", prompt="when do we ship?")
     assert marker_of(sandbox).transcript == str(places(sandbox)["gemini"])
-
-
-def test_an_end_that_is_told_twice_is_no_failure(sandbox: Sandbox, recall_requests: list[Any]) -> None:
-    run(sandbox, "SessionStart", source="startup")
-    for _ in range(2):
-        assert run(sandbox, "SessionEnd", reason="exit") == {}
-    assert [line["result"] for line in sandbox.log_lines() if line.get("hook") == "SessionEnd"] == ["ok", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +109,6 @@ def test_a_question_is_what_was_typed(sandbox: Sandbox, recall_requests: list[An
     assert recall_requests[-1]["text"] == "when do we ship?"
 
 
-# Tool calls
-
-
 def rule(sandbox: Sandbox, guard: str = "") -> None:
     sandbox.entry("personal-private/preferences/push.md", REFUSES, guard=guard)
     reconcile_now(load_settings(sandbox.env))
@@ -131,6 +116,12 @@ def rule(sandbox: Sandbox, guard: str = "") -> None:
 
 def before(sandbox: Sandbox, **fields: object) -> dict[str, Any]:
     return run(sandbox, "BeforeTool", tool_name="run_shell_command", tool_input=PUSH, **fields)
+
+
+def refusal(sandbox: Sandbox) -> str:
+    refused = before(sandbox)
+    assert (refused["decision"], REFUSES in refused["reason"]) == ("deny", True)
+    return str(refused["reason"])
 
 
 def after(sandbox: Sandbox, output: str = "Output: (empty)", command: str = PUSH["command"]) -> str:
@@ -149,10 +140,7 @@ def test_an_unmarked_rule_comes_with_the_result_once(sandbox: Sandbox) -> None:
 
 def test_remind_refuses_once_and_deny_always(sandbox: Sandbox) -> None:
     rule(sandbox, "remind")
-    refused = before(sandbox)
-    assert refused["decision"] == "deny"
-    assert REFUSES in refused["reason"]
-    assert "run it again" in refused["reason"]
+    assert "run it again" in refusal(sandbox)
     assert before(sandbox) == {}
     assert after(sandbox) == ""
     rule(sandbox, "deny")
@@ -161,10 +149,7 @@ def test_remind_refuses_once_and_deny_always(sandbox: Sandbox) -> None:
 
 def test_ask_has_the_host_ask_where_somebody_typed_and_else_refuses_once(sandbox: Sandbox) -> None:
     rule(sandbox, "ask")
-    refused = before(sandbox)
-    assert refused["decision"] == "deny"
-    assert REFUSES in refused["reason"]
-    assert "Ask the user first" in refused["reason"]
+    assert "Ask the user first" in refusal(sandbox)
     assert before(sandbox) == {}
     listed = places(sandbox)["gemini"].parents[1] / "logs.json"
     listed.parent.mkdir(parents=True)
@@ -176,20 +161,13 @@ def test_ask_has_the_host_ask_where_somebody_typed_and_else_refuses_once(sandbox
     assert before(sandbox) == {}, "a script goes on with the session"
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("write_file", {"file_path": "db/schema.sql", "content": "create table x;"}),
-        ("replace", {"file_path": "db/schema.sql", "old_string": "a", "new_string": "b"}),
-    ],
-)
-def test_a_rule_about_a_file_stops_its_change_and_not_its_reading(
-    sandbox: Sandbox, tool: str, arguments: dict[str, str]
-) -> None:
+def test_a_rule_about_a_file_stops_its_change_and_not_its_reading(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/preferences/schema.md", "Never edit `db/schema.sql` by hand.", guard="deny")
     reconcile_now(load_settings(sandbox.env))
-    assert run(sandbox, "BeforeTool", tool_name=tool, tool_input=arguments)["decision"] == "deny"
-    assert run(sandbox, "BeforeTool", tool_name="read_file", tool_input={"file_path": "db/schema.sql"}) == {}
+    call = {"file_path": "db/schema.sql", "content": "x", "old_string": "a", "new_string": "b"}
+    for tool in ("write_file", "replace"):
+        assert run(sandbox, "BeforeTool", tool_name=tool, tool_input=call)["decision"] == "deny"
+    assert run(sandbox, "BeforeTool", tool_name="read_file", tool_input=call) == {}
 
 
 def test_a_command_that_fails_as_before_brings_what_helped_and_another_failure_does_not(sandbox: Sandbox) -> None:
@@ -200,9 +178,6 @@ def test_a_command_that_fails_as_before_brings_what_helped_and_another_failure_d
     assert after(sandbox, failed.replace("Exit Code: 1", "Exit Code: 0"), "npm test") == ""
     assert after(sandbox, "Output: 3 of 40 checks did not pass\nExit Code: 1", "npm test") == ""
     assert "What helped: `npm run link`" in after(sandbox, failed, "npm test")
-
-
-# The extension
 
 
 def test_the_extension_is_what_the_program_loads(settings: Settings) -> None:
@@ -269,42 +244,27 @@ def test_without_its_manifest_the_program_loads_nothing_and_doctor_says_so(sandb
     assert wired_events("gemini", context.settings) == ()
 
 
-def _older_command(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
-    for groups in hooks["hooks"].values():
-        entry = groups[0]["hooks"][0]
-        entry["command"] = entry["command"].split(" || ")[1]
-
-
-def _other_state(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
-    hooks["hooks"] = json.loads(json.dumps(hooks["hooks"]).replace("/run/", "/old/run/"))
-
-
-def _gone_python(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
-    manifest["mcpServers"]["memory"]["command"] = "/gone/python"
-
-
-def _no_server(hooks: dict[str, Any], manifest: dict[str, Any]) -> None:
-    del manifest["mcpServers"]
-
-
-@pytest.mark.parametrize("age", [_older_command, _other_state, _gone_python, _no_server])
-def test_what_an_older_version_wrote_is_told_and_renewed(
-    sandbox: Sandbox, age: Callable[[dict[str, Any], dict[str, Any]], None]
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "now", "before"),
+    [
+        ("hooks/hooks.json", r'"[^"|]* \|\| ([^"|]*)[^"]*"', r'"\1"'),
+        ("hooks/hooks.json", "/run/", "/old/run/"),
+        ("gemini-extension.json", sys.executable, "/gone/python"),
+        ("gemini-extension.json", "mcpServers", "servers"),
+    ],
+    ids=["older command", "other state", "gone Python", "no server"],
+)
+def test_what_an_older_version_wrote_is_told_and_renewed(sandbox: Sandbox, name: str, now: str, before: str) -> None:
     context = Context(sandbox.env)
     install_for("gemini", context.settings)
-    folder = extension_folder(context.settings)
-    files = (folder / "hooks" / "hooks.json", folder / "gemini-extension.json")
-    current = [json.loads(file.read_text()) for file in files]
+    file = extension_folder(context.settings) / name
+    current = file.read_text()
     assert not needs_renewal("gemini", context.settings)
-    hooks, manifest = (json.loads(file.read_text()) for file in files)
-    age(hooks, manifest)
-    for file, document in zip(files, (hooks, manifest), strict=True):
-        file.write_text(json.dumps(document))
+    file.write_text(re.sub(now, before, current))
     found = _other_agents(context)
     assert (found.grade, found.todo) == ("note", "`memory init --host gemini` renews it")
     assert install_for("gemini", context.settings).changed
-    assert [json.loads(file.read_text()) for file in files] == current
+    assert json.loads(file.read_text()).items() >= json.loads(current).items()
     assert not needs_renewal("gemini", context.settings)
 
 
@@ -377,9 +337,6 @@ def test_guard_wires_them_where_only_gemini_is_used(sandbox: Sandbox, command: C
     assert command.json("guard")["on"]
     command("guard", "--off")
     assert hosts_with_actions(load_settings(sandbox.env)) == {"gemini": False}
-
-
-# Real payloads and chats, where they are at hand
 
 
 @pytest.mark.slow

@@ -20,30 +20,19 @@ def at(second: float) -> str:
 
 
 HEADER: Record = {"sessionId": SESSION, "projectHash": "ab", "startTime": at(0), "lastUpdated": at(0), "kind": "main"}
-STATED: Record = {
-    "$set": {"messages": [{"id": "d0", "timestamp": at(0), "type": "user", "content": [{"text": CONTEXT}]}]}
-}
+
+
+def record(name: str, second: float, kind: str, content: object, **more: object) -> Record:
+    return {"id": name, "timestamp": at(second), "type": kind, "content": content, **more}
 
 
 def user(name: str, second: float, *parts: str, shown: str | None = None) -> Record:
-    record: Record = {
-        "id": name,
-        "timestamp": at(second),
-        "type": "user",
-        "content": [{"text": each} for each in parts],
-    }
-    return {**record, **({"displayContent": [{"text": shown}]} if shown is not None else {})}
+    more = {} if shown is None else {"displayContent": [{"text": shown}]}
+    return record(name, second, "user", [{"text": each} for each in parts], **more)
 
 
 def model(name: str, second: float, text: str) -> Record:
-    return {
-        "id": name,
-        "timestamp": at(second),
-        "type": "gemini",
-        "content": text,
-        "thoughts": [],
-        "tokens": {"input": 1},
-    }
+    return record(name, second, "gemini", text, thoughts=[], tokens={"input": 1})
 
 
 def called(name: str, second: float, status: str, response: Mapping[str, str], **arguments: str) -> Record:
@@ -64,8 +53,11 @@ def chat(tmp_path: Path) -> Path:
     return path
 
 
-def write(path: Path, *records: Record, typed: Mapping[int, str] | Mapping[float, str] | None) -> Path:
-    path.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in (HEADER, STATED, *records)))
+def write(
+    path: Path, *records: Record, typed: Mapping[int, str] | Mapping[float, str] | None, began: float = 0
+) -> Path:
+    lines = ({**HEADER, "startTime": at(began)}, {"$set": {"messages": [user("d0", 0, CONTEXT)]}}, *records)
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     if typed is not None:
         entries = [{"sessionId": "x", "type": "user", "message": each, "timestamp": at(s)} for s, each in typed.items()]
         (path.parents[1] / "logs.json").write_text(json.dumps(entries))
@@ -92,12 +84,7 @@ def test_what_the_list_has_was_typed_and_what_it_lacks_is_not_confirmed(chat: Pa
 
 
 def test_what_was_typed_before_the_session_confirms_nothing_in_it(chat: Path) -> None:
-    header = {**HEADER, "startTime": at(60)}
-    chat.write_text(
-        "".join(json.dumps(each) + "\n" for each in (header, user("u", 70, "Go on."), user("v", 80, "Yes.")))
-    )
-    entries = [{"type": "user", "message": text, "timestamp": at(s)} for s, text in ((5, "Go on."), (79, "Yes."))]
-    (chat.parents[1] / "logs.json").write_text(json.dumps(entries))
+    write(chat, user("u", 70, "Go on."), user("v", 80, "Yes."), typed={5: "Go on.", 79: "Yes."}, began=60)
     assert prompts(chat) == [("Go on.", False), ("Yes.", True)]
 
 

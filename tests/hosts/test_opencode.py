@@ -69,12 +69,10 @@ def test_uninstall_leaves_opencodes_folder_as_it_was(sandbox: Sandbox, settings:
 
 def test_what_spares_the_wait_goes_also_where_the_plugin_was_deleted_by_hand(settings: Settings) -> None:
     folder = settings.hosts.opencode_home
-    folder.mkdir(parents=True)
-    (folder / "opencode.json").write_text("{}")
     install_for("opencode", settings)
     shutil.rmtree(folder / "plugin")
     assert uninstall_for("opencode", settings).changed
-    assert [path.name for path in folder.iterdir()] == ["opencode.json"]
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("then", [install_for, uninstall_for])
@@ -178,20 +176,41 @@ def test_a_session_is_given_the_same_and_recorded_by_its_name(sandbox: Sandbox, 
     assert spooled(sandbox) == 1
 
 
+def plugin_runs(
+    folder: Path,
+    script: str,
+    *,
+    launcher: str = "/nowhere",
+    actions: bool = False,
+    stdin: int = subprocess.DEVNULL,
+    **env: str,
+) -> str:
+    """What a script prints that finds the plugin's `hooks`. Its command line is that in the file `cmdline`, if any."""
+    text = plugin_text(launcher, actions=actions).replace(b"/proc/self/cmdline", bytes(folder / "cmdline"))
+    (folder / "plugin.mjs").write_bytes(text)
+    head = f"""import plugin from "{folder}/plugin.mjs"
+        const hooks = await plugin({{ client: {{}}, directory: "{folder}" }})"""
+    (folder / "opencode.mjs").write_text(f"{head}\n{script}")
+    argv = ["node", str(folder / "opencode.mjs")]
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), **env}
+    return subprocess.run(argv, stdin=stdin, env=env, capture_output=True, check=True, timeout=60, text=True).stdout
+
+
+def launcher_that(folder: Path, script: str) -> str:
+    launcher = folder / "hook"
+    launcher.write_text(f"#!/bin/sh\n{script}\n")
+    launcher.chmod(0o700)
+    return str(launcher)
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
 def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Path) -> None:
     """OpenCode sets OPENCODE for itself, so that hook and agent's shell have it alike; a worker starts only without."""
-    launcher, seen = tmp_path / "hook", tmp_path / "seen"
-    launcher.write_text(f"#!/bin/sh\nenv >>{seen}\n")
-    launcher.chmod(0o700)
-    (tmp_path / "plugin.mjs").write_bytes(plugin_text(str(launcher), actions=False))
-    message = '{ parts: [{ id: "p", sessionID: "s", messageID: "m", type: "text", text: "where is the cocoa?" }] }'
-    script = f"""import plugin from "{tmp_path}/plugin.mjs"
-        const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
-        await hooks["chat.message"]({{ sessionID: "s" }}, {message})"""
-    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OPENCODE": "1", "OPENCODE_PID": "4711"}
-    argv = ["node", "--input-type=module", "-e", script]
-    subprocess.run(argv, env=env, capture_output=True, check=True, timeout=60)
+    seen = tmp_path / "seen"
+    launcher = launcher_that(tmp_path, f"env >>{seen}")
+    script = """await hooks["chat.message"]({ sessionID: "s" },
+        { parts: [{ id: "p", sessionID: "s", messageID: "m", type: "text", text: "where is the cocoa?" }] })"""
+    plugin_runs(tmp_path, script, launcher=launcher, OPENCODE="1", OPENCODE_PID="4711")
     variables = {line.partition("=")[0] for line in seen.read_text().splitlines()}
     assert "OPENCODE_PID" in variables
     assert not is_agents_shell(dict.fromkeys(variables, ""))
@@ -202,16 +221,13 @@ def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Pa
     ("started", "at_terminal", "typed"),
     [
         ("", True, True),
-        ("--continue", True, True),
         ("-s ses_1 --model=a/b", True, True),
         ("-c --fork --auto", True, True),
         (".", True, True),
         ("--port 4096 --log-level=WARN", True, True),
         ("/shop -m a/b", True, True),
         ("", False, False),  # `cat plan.md | opencode`: the first prompt is what comes in.
-        ("--continue", False, False),
         ("run", True, False),
-        ("run --continue", True, False),
         ("-m a/b run", True, False),
         ("./shop run", True, False),
         ("serve", True, False),
@@ -224,48 +240,35 @@ def test_what_is_typed_is_noted_in_the_terminal_client_alone(
     tmp_path: Path, started: str, at_terminal: bool, typed: bool
 ) -> None:
     (tmp_path / "cmdline").write_text("".join(f"{word}\0" for word in ("/usr/bin/opencode", *started.split())))
-    text = plugin_text("/nowhere", actions=False).replace(b"/proc/self/cmdline", bytes(tmp_path / "cmdline"))
-    (tmp_path / "plugin.mjs").write_bytes(text)
-    script = tmp_path / "opencode.mjs"
-    script.write_text(f"""import plugin from "{tmp_path}/plugin.mjs"
-        const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
-        const parts = [{{ id: "p", type: "text", text: "where is the cocoa?" }}]
-        const others = [{{ id: "q", type: "text", text: "Always work until all is done." }}]
-        const prompt = {{ sessionID: "s", agent: "build", model: {{ providerID: "a", modelID: "b" }} }}
-        await hooks["chat.message"](prompt, {{ message: {{ id: "m" }}, parts }})
-        await hooks["chat.message"]({{ sessionID: "s" }}, {{ message: {{ id: "n" }}, parts: others }})
-        const answer = {{ output: "", metadata: {{}} }}, shell = {{ output: "", metadata: {{}} }}
-        await hooks["tool.execute.after"]({{ tool: "question", sessionID: "s", callID: "1", args: {{}} }}, answer)
-        await hooks["tool.execute.after"]({{ tool: "bash", sessionID: "s", callID: "2", args: {{}} }}, shell)
-        const noted = [parts[0].metadata ?? {{}}, answer.metadata, shell.metadata, others[0].metadata ?? {{}}]
-        console.log(JSON.stringify(noted))""")
-    argv = ["node", str(script)]
+    script = """
+        const parts = [{ id: "p", type: "text", text: "where is the cocoa?" }]
+        const others = [{ id: "q", type: "text", text: "Always work until all is done." }]
+        const prompt = { sessionID: "s", agent: "build", model: { providerID: "a", modelID: "b" } }
+        await hooks["chat.message"](prompt, { message: { id: "m" }, parts })
+        await hooks["chat.message"]({ sessionID: "s" }, { message: { id: "n" }, parts: others })
+        const answer = { output: "", metadata: {} }, shell = { output: "", metadata: {} }
+        await hooks["tool.execute.after"]({ tool: "question", sessionID: "s", callID: "1", args: {} }, answer)
+        await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s", callID: "2", args: {} }, shell)
+        const noted = [parts[0].metadata ?? {}, answer.metadata, shell.metadata, others[0].metadata ?? {}]
+        console.log(JSON.stringify(noted))"""
     keyboard, terminal = os.openpty()
-    stdin = terminal if at_terminal else subprocess.DEVNULL
-    done = subprocess.run(argv, stdin=stdin, capture_output=True, check=True, timeout=60, text=True)
+    printed = plugin_runs(tmp_path, script, stdin=terminal if at_terminal else subprocess.DEVNULL)
     os.close(keyboard)
     os.close(terminal)
     noted = {"memoryvault": "typed"} if typed else {}
-    assert json.loads(done.stdout) == [noted, noted, {}, {}]
+    assert json.loads(printed) == [noted, noted, {}, {}]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="runs the plugin's code")
 def test_each_failure_brings_its_own_cure_where_a_model_gives_its_calls_the_same_id(tmp_path: Path) -> None:
-    launcher = tmp_path / "hook"
-    launcher.write_text("""#!/bin/sh
-        case "$(cat)" in *first*) cure=one ;; *) cure=two ;; esac
-        echo "{\\"hookSpecificOutput\\":{\\"additionalContext\\":\\"cure $cure\\"}}"
-        """)
-    launcher.chmod(0o700)
-    (tmp_path / "plugin.mjs").write_bytes(plugin_text(str(launcher), actions=True))
-    script = f"""import plugin from "{tmp_path}/plugin.mjs"
-        const hooks = await plugin({{ client: {{}}, directory: "{tmp_path}" }})
-        const failed = (id, error) => ({{ id, type: "tool", tool: "read", callID: "call_0", sessionID: "s" + id,
-          state: {{ status: "error", input: {{}}, error }} }})
+    cures = """case "$(cat)" in *first*) cure=one ;; *) cure=two ;; esac
+        echo "{\\"hookSpecificOutput\\":{\\"additionalContext\\":\\"cure $cure\\"}}" """
+    script = """
+        const failed = (id, error) => ({ id, type: "tool", tool: "read", callID: "call_0", sessionID: "s" + id,
+          state: { status: "error", input: {}, error } })
         const parts = [failed("p1", "first"), failed("p2", "second"), failed("p3", "The user said no")]
-        for (const part of parts) hooks.event({{ event: {{ type: "message.part.updated", properties: {{ part }} }} }})
-        for (const _ of [1, 2]) await hooks["experimental.chat.messages.transform"]({{}}, {{ messages: [{{ parts }}] }})
+        for (const part of parts) hooks.event({ event: { type: "message.part.updated", properties: { part } } })
+        for (const _ of [1, 2]) await hooks["experimental.chat.messages.transform"]({}, { messages: [{ parts }] })
         console.log(JSON.stringify(parts.map((part) => part.state.error)))"""
-    argv = ["node", "--input-type=module", "-e", script]
-    done = subprocess.run(argv, capture_output=True, check=True, timeout=60, text=True)
-    assert json.loads(done.stdout) == ["first\n\ncure one", "second\n\ncure two", "The user said no"]
+    printed = plugin_runs(tmp_path, script, launcher=launcher_that(tmp_path, cures), actions=True)
+    assert json.loads(printed) == ["first\n\ncure one", "second\n\ncure two", "The user said no"]

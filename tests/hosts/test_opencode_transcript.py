@@ -36,8 +36,16 @@ def turns_of(rows: OpenCodeRows, session: str = SESSION) -> list[Turn]:
     return [*open_transcript(rows.named(session))]
 
 
-def turns_of_path(path: Path) -> list[Turn]:
-    return [*open_transcript(path, host="opencode")]
+def asked(
+    rows: OpenCodeRows, *answers: list[str], options: tuple[str, ...] = ("Ask first",), note: Any = TYPED
+) -> None:
+    question = {"question": "How?", "options": [{"label": option} for option in options]}
+    metadata = {**note, "answers": [*answers]}
+    rows.agent(SESSION, tool("question", {"questions": [question] * len(answers)}, output="…", metadata=metadata))
+
+
+def answers_of(rows: OpenCodeRows) -> list[Turn]:
+    return [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
 
 
 def users_words(rows: OpenCodeRows) -> list[tuple[str, bool]]:
@@ -133,8 +141,7 @@ def test_an_answer_and_a_refusal_are_told_apart(rows: OpenCodeRows) -> None:
     rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
     refused = "The user rejected permission to use this specific tool call."
     rows.agent(SESSION, tool("bash", {"command": "rm -r build"}, status="error", error=refused))
-    answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
-    assert [(turn.about, turn.text, turn.pasted, turn.confirms(0, len(turn.text))) for turn in answers] == [
+    assert [(turn.about, turn.text, turn.pasted, turn.confirms(0, len(turn.text))) for turn in answers_of(rows)] == [
         ("Which store?", "Postgres", ((0, 8),), False),
         ("Why?", "We know it well.", (), True),
     ]
@@ -259,7 +266,7 @@ def test_a_database_that_has_no_end_is_given_up(rows: OpenCodeRows, monkeypatch:
     rows.run("ALTER TABLE part RENAME TO parts")
     rows.run("""CREATE VIEW part AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
         SELECT parts.* FROM parts, n WHERE x < 0""")
-    for read in (transcript_status, turns_of_path):
+    for read in (transcript_status, lambda path: [*open_transcript(path, host="opencode")]):
         with pytest.raises(OSError, match="OpenCode's database cannot be read: interrupted"):
             read(rows.named(SESSION))
     assert is_there(rows.named(SESSION))
@@ -278,11 +285,9 @@ def test_a_session_that_is_not_there_is_a_missing_file(rows: OpenCodeRows, tmp_p
 
 
 def test_an_option_that_is_picked_in_other_letters_is_not_confirmed(rows: OpenCodeRows) -> None:
-    questions = [{"question": "How?", "options": [{"label": "Never use npm; use pnpm (Recommended)"}]}] * 2
-    answered = {**TYPED, "answers": [["never use npm; use pnpm "], ["Ask Grace about it"]]}
-    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
-    answers = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
-    assert [turn.confirmed for turn in answers] == [False, True]
+    options = ("Never use npm; use pnpm (Recommended)",)
+    asked(rows, ["never use npm; use pnpm "], ["Ask Grace about it"], options=options)
+    assert [turn.confirmed for turn in answers_of(rows)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -364,10 +369,8 @@ def test_what_another_plugin_shows_the_user_or_adds_to_a_prompt_is_nobodys(rows:
 
 def test_an_option_stays_the_agents_where_words_of_the_users_own_follow_it(rows: OpenCodeRows) -> None:
     option = "Always push straight to main, never ask"
-    questions = [{"question": "How?", "options": [{"label": option}, {"label": "Ask first"}]}]
-    answered = {**TYPED, "answers": [[option, "but on Tuesdays let Grace review it"]]}
-    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
-    (answer,) = [turn for turn in turns_of(rows) if turn.origin is Origin.ANSWER]
+    asked(rows, [option, "but on Tuesdays let Grace review it"], options=(option, "Ask first"))
+    (answer,) = answers_of(rows)
     assert not answer.confirms(0, len(option))
     assert answer.confirms(answer.text.index("but"), len(answer.text))
 
@@ -378,9 +381,7 @@ def test_picked_options_are_found_in_linear_time() -> None:
 
 def test_an_answer_is_confirmed_only_by_our_plugin(rows: OpenCodeRows) -> None:
     """Programs that drive an OpenCode server answer its questions, too."""
-    questions = [{"question": "How?", "options": [{"label": "Ask first"}]}]
-    metadata = {"answers": [["Always push straight to main without asking me."]]}
-    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=metadata))
+    asked(rows, ["Always push straight to main without asking me."], note={})
     assert users_words(rows) == [("Always push straight to main without asking me.", False)]
 
 
@@ -403,9 +404,7 @@ def test_what_was_imported_is_not_confirmed_and_what_is_typed_behind_it_is(rows:
     rows.user(SESSION, typed("Always push straight to main."))
     ours = {"memoryvault": {"command": "remember", "arguments": "deploys are on Fridays"}}
     rows.user(SESSION, said("Remember it.", metadata=ours))
-    questions = [{"question": "How?", "options": [{"label": "Ask first"}]}]
-    answered = {**TYPED, "answers": [["Never ask me again."]]}
-    rows.agent(SESSION, tool("question", {"questions": questions}, output="…", metadata=answered))
+    asked(rows, ["Never ask me again."])
     rows.run(how)
     rows.run("UPDATE part SET time_created = (SELECT max(time_created) FROM part)")
     assert not any(confirmed for _, confirmed in users_words(rows))
@@ -418,9 +417,7 @@ def test_what_was_imported_is_not_confirmed_and_what_is_typed_behind_it_is(rows:
 
 
 def test_an_answer_that_was_imported_without_a_prompt_is_not_confirmed(rows: OpenCodeRows) -> None:
-    asked = {"questions": [{"question": "How?", "options": [{"label": "Ask first"}]}]}
-    answered = {**TYPED, "answers": [["Never ask me again."]]}
-    rows.agent(SESSION, tool("question", asked, output="…", metadata=answered))
+    asked(rows, ["Never ask me again."])
     rows.run(IMPORTED_LATER)
     type_later(rows, "Never push to main.")
     assert users_words(rows) == [("Never ask me again.", False), ("Never push to main.", True)]

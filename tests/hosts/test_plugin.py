@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +26,7 @@ pytestmark = pytest.mark.hurried
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "plugin"
 SKILL = PLUGIN / "skills" / "memory"
-TOOLS_SERVER = "plugin/.mcp.json"
 PARTS = sorted(SKILL.glob("*.md"))
-PLACEHOLDER = re.compile(r"\$\{([A-Z_]+)\}")
-DOCUMENTED_PLACEHOLDERS = {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
-PLUGIN_KEYS = {
-    "name", "displayName", "version", "description", "author", "homepage", "repository", "license", "keywords",
-    "commands", "agents", "skills", "hooks", "mcpServers", "outputStyles", "lspServers", "userConfig",
-}  # fmt: skip
-MARKETPLACE_KEYS = {"name", "owner", "description", "plugins", "version", "metadata"}
-LISTED_KEYS = PLUGIN_KEYS | {"source", "category", "tags", "strict"}
-SKILL_KEYS = {"name", "description", "argument-hint", "allowed-tools", "disable-model-invocation", "user-invocable"}
-DESCRIPTION_CHARACTERS = 1024
-KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def read(name: str) -> dict[str, Any]:
@@ -60,26 +47,14 @@ def commands_of(path: Path) -> list[str]:
 COMMANDS = [(path.name, command) for path in PARTS for command in commands_of(path)]
 
 
-def test_the_plugin_manifest_has_the_documented_shape_and_this_version() -> None:
+def test_the_marketplace_lists_the_plugin_of_this_version_where_it_is() -> None:
+    """What keys they may have, the client itself says in e2e/test_plugin.py."""
     manifest = read("plugin/.claude-plugin/plugin.json")
-    assert set(manifest) <= PLUGIN_KEYS
-    assert KEBAB.fullmatch(manifest["name"])
     assert manifest["version"] == __version__
-    assert set(manifest["author"]) <= {"name", "email", "url"}
-    assert all(isinstance(word, str) for word in manifest["keywords"])
     # Folders in their usual places are found by themselves; naming hooks.json again would load it twice.
     assert not {"hooks", "skills"} & set(manifest)
-
-
-def test_the_marketplace_lists_the_plugin_where_it_is() -> None:
-    marketplace = read(".claude-plugin/marketplace.json")
-    assert set(marketplace) <= MARKETPLACE_KEYS
-    assert KEBAB.fullmatch(marketplace["name"])
-    assert marketplace["owner"]["name"]
-    (listed,) = marketplace["plugins"]
-    assert set(listed) <= LISTED_KEYS
-    assert listed["name"] == read("plugin/.claude-plugin/plugin.json")["name"]
-    assert listed["source"].startswith("./")
+    (listed,) = read(".claude-plugin/marketplace.json")["plugins"]
+    assert listed["name"] == manifest["name"]
     assert (ROOT / listed["source"] / ".claude-plugin" / "plugin.json").is_file()
 
 
@@ -97,11 +72,6 @@ def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() 
         assert hook["args"][-2:] == ["hook", event]
 
 
-def test_whoever_opens_the_repository_is_not_asked_about_the_tools_server() -> None:
-    """At the root of the repository it would be the configuration of the project."""
-    assert not (ROOT / ".mcp.json").exists()
-
-
 def test_the_plugin_is_a_small_folder_with_nothing_in_it_but_the_plugin() -> None:
     """The client copies the whole folder into its cache."""
     tracked = subprocess.run(["git", "ls-files", "plugin"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -110,26 +80,12 @@ def test_the_plugin_is_a_small_folder_with_nothing_in_it_but_the_plugin() -> Non
     assert sum((ROOT / name).stat().st_size for name in files) < 100_000
 
 
-@pytest.mark.parametrize("name", ["plugin/hooks/hooks.json", TOOLS_SERVER, "plugin/skills/memory/SKILL.md"])
+@pytest.mark.parametrize("name", ["plugin/hooks/hooks.json", "plugin/.mcp.json", "plugin/skills/memory/SKILL.md"])
 def test_only_documented_placeholders_are_used_and_what_they_name_is_there(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
-    assert set(PLACEHOLDER.findall(text)) <= DOCUMENTED_PLACEHOLDERS
+    assert set(re.findall(r"\$\{([A-Z_]+)\}", text)) <= {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
     for path in re.findall(r"\$\{CLAUDE_PLUGIN_ROOT\}/([\w./-]+)", text):
         assert (PLUGIN / path).is_file()
-
-
-def test_everything_of_it_is_shipped() -> None:
-    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
-    carried = {path for pattern in shipped["memoryvault"] for path in ROOT.glob(pattern)}
-    assert {path for path in PLUGIN.rglob("*") if path.is_file()} <= carried
-    assert ROOT / ".claude-plugin" / "marketplace.json" in carried
-
-
-def test_the_skill_has_the_documented_header() -> None:
-    header = frontmatter.loads((SKILL / "SKILL.md").read_text("utf-8")).metadata
-    assert set(header) <= SKILL_KEYS
-    assert header["name"] == SKILL.name
-    assert 0 < len(str(header["description"])) <= DESCRIPTION_CHARACTERS
 
 
 def test_the_skill_names_each_of_its_files_and_no_other() -> None:
@@ -168,7 +124,6 @@ def launched(sandbox: Sandbox, *arguments: str, env: dict[str, str] | None = Non
 
 
 def copied(sandbox: Sandbox) -> Path:
-    """The plugin where a host would copy it."""
     return Path(shutil.copytree(PLUGIN, sandbox.root / "cache" / "memory"))
 
 
@@ -180,14 +135,8 @@ def test_each_hook_of_the_plugin_runs(sandbox: Sandbox) -> None:
             (hook,) = group["hooks"]
             argv = [hook["command"], *(word.replace("${CLAUDE_PLUGIN_ROOT}", str(PLUGIN)) for word in hook["args"])]
             for _ in range(10):  # On a busy machine a hook's time may be over before it has read what happened.
-                done = subprocess.run(
-                    argv,
-                    input=json.dumps(sandbox.payload()).encode(),
-                    env=sandbox.env,
-                    capture_output=True,
-                    check=False,
-                )
-                assert done.returncode == 0
+                payload = json.dumps(sandbox.payload()).encode()
+                assert subprocess.run(argv, input=payload, env=sandbox.env, check=False).returncode == 0
                 if event == "Notification" or event in {line["hook"] for line in sandbox.log_lines()}:
                     break
     logged = dict.fromkeys(line["hook"] for line in sandbox.log_lines())
@@ -204,69 +153,58 @@ def test_a_plugin_whose_folder_went_under_a_session_fails_no_turn(sandbox: Sandb
 
 
 @pytest.mark.slow
-def test_a_copied_plugin_runs_the_hooks_of_the_installed_package(sandbox: Sandbox) -> None:
+def test_a_copied_plugin_runs_the_hooks_and_commands_of_the_installed_package(sandbox: Sandbox) -> None:
     compile_snapshot(sandbox.env)
     python, stub = Path(installation_path(sandbox.env)).read_text().splitlines()
     assert (python, stub) == (sys.executable, str(STUB))
-    copy = copied(sandbox)
-    assert launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copy).returncode == 0
+    copy, env = copied(sandbox), {**sandbox.env, "PATH": "/nowhere"}
+    assert launched(sandbox, "memory", "--version", env=env, at=copy).stdout.strip() == f"memory {__version__}"
+    assert launched(sandbox, "hook", "Stop", env=env, at=copy).returncode == 0
     assert [line["hook"] for line in sandbox.log_lines()] == ["Stop"]
     # The copy's own code would have compiled settings of its own.
     assert len(list(Path(sandbox.state_root, "run").glob("*.snapshot"))) == 1
 
 
-@pytest.mark.slow
-def test_a_copied_plugin_serves_the_commands_of_the_installed_package(sandbox: Sandbox) -> None:
-    compile_snapshot(sandbox.env)
-    done = launched(sandbox, "memory", "--version", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
-    assert done.stdout.strip() == f"memory {__version__}"
+def noted(state: Path, python: str | Path, stub: str | Path = STUB) -> None:
+    (state / "run").mkdir(parents=True)
+    (state / "run" / "installation").write_text(f"{python}\n{stub}\n")
 
 
-def test_a_note_of_somebody_else_about_the_installation_is_not_followed(sandbox: Sandbox) -> None:
-    run = sandbox.state_root / "run"
-    run.mkdir(parents=True)
-    (run / "installation").write_text("relative/python\n/nowhere/stub.py\n")
-    done = launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
+def program(file: Path, content: bytes) -> Path:
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    file.chmod(0o755)
+    return file
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_without_the_package_a_hook_says_so_and_fails_no_turn(sandbox: Sandbox, is_noted: bool) -> None:
+    if is_noted:
+        noted(sandbox.state_root, "relative/python", "/nowhere/stub.py")
+    env = {**sandbox.env, "PATH": "/nowhere" if is_noted else os.defpath}
+    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
     assert (done.returncode, done.stdout) == (0, "")
     assert "not installed" in done.stderr
 
 
 def test_a_repository_can_not_name_the_program_that_is_run(sandbox: Sandbox) -> None:
-    evil = sandbox.project / "python"
-    evil.write_text("#!/bin/sh\necho evil\n")
-    evil.chmod(0o755)
-    run = sandbox.project / "state" / "run"
-    run.mkdir(parents=True)
-    (run / "installation").write_text(f"{evil}\n{STUB}\n")
-    env = {**sandbox.env, "PATH": "/nowhere", "MEMORY_STATE_DIR": str(sandbox.project / "state")}
+    state = sandbox.project / "state"
+    noted(state, program(sandbox.project / "python", b"#!/bin/sh\necho evil\n"))
+    env = {**sandbox.env, "PATH": "/nowhere", "MEMORY_STATE_DIR": str(state)}
     done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_without_the_package_a_hook_says_so_and_fails_no_turn(sandbox: Sandbox) -> None:
-    env = {"PATH": os.defpath, "HOME": str(sandbox.home)}
-    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "not installed" in done.stderr
-
-
-@pytest.mark.parametrize("program", [b"#!/nowhere/python\n", b"\x7fELF of another machine", b"#!/bin/sh\nexit 7\n"])
-def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, program: bytes) -> None:
-    broken = sandbox.root / "bin" / "python3"
-    broken.parent.mkdir()
-    broken.write_bytes(program)
-    broken.chmod(0o755)
-    run = sandbox.state_root / "run"
-    run.mkdir(parents=True)
-    (run / "installation").write_text(f"{broken}\n{STUB}\n")
+@pytest.mark.parametrize("content", [b"#!/nowhere/python\n", b"\x7fELF of another machine", b"#!/bin/sh\nexit 7\n"])
+def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, content: bytes) -> None:
+    noted(sandbox.state_root, program(sandbox.root / "bin" / "python3", content))
     done = launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_without_the_package_the_tools_server_says_what_to_do(sandbox: Sandbox) -> None:
-    done = launched(
-        sandbox, "memory", "service", "mcp", env={"PATH": "/nowhere", "HOME": str(sandbox.home)}, at=copied(sandbox)
-    )
+    env = {"PATH": "/nowhere", "HOME": str(sandbox.home)}
+    done = launched(sandbox, "memory", "service", "mcp", env=env, at=copied(sandbox))
     assert done.returncode == 1
     assert "install its wheel" in done.stderr
     assert "pip install" not in done.stderr, "a name that pip would look up belongs to somebody else"

@@ -27,19 +27,16 @@ def test_the_skill_is_written_and_taken_away_whole(sandbox: Sandbox, settings: S
     assert remove_skill(host, settings) is None
 
 
-def test_a_folder_of_skills_that_was_there_before_stays_though_it_is_empty(settings: Settings) -> None:
+def test_its_pages_name_a_command_that_runs_without_the_plugin_and_are_no_entries(settings: Settings) -> None:
     folder = skill_folder("claude", settings)
     folder.parent.mkdir(parents=True)
     install_skill("claude", settings)
-    remove_skill("claude", settings)
-    assert list(folder.parent.iterdir()) == []
-
-
-def test_its_pages_name_a_command_that_runs_without_the_plugin(settings: Settings) -> None:
-    install_skill("claude", settings)
-    text = (skill_folder("claude", settings) / "SKILL.md").read_text("utf-8")
+    text = (folder / "SKILL.md").read_text("utf-8")
     assert "CLAUDE_PLUGIN_ROOT" not in text
     assert "-I -m memoryvault" in text
+    assert list(skill_files(SkillRoot(folder.parent, "user", "user"), WalkResult())) == []
+    remove_skill("claude", settings)
+    assert list(folder.parent.iterdir()) == [], "a folder that was there before stays"
 
 
 def test_a_skill_of_this_name_that_is_the_users_own_stays(settings: Settings) -> None:
@@ -75,9 +72,3 @@ def test_where_memory_is_switched_off_it_is_not_wanted(sandbox: Sandbox, setting
     assert is_wanted("claude", settings)
     name, _, value = off.partition("=")
     assert not is_wanted("claude", load_settings({**sandbox.env, name: value}))
-
-
-def test_it_becomes_no_entry_of_the_vault(settings: Settings) -> None:
-    install_skill("claude", settings)
-    folder = skill_folder("claude", settings)
-    assert list(skill_files(SkillRoot(folder.parent, "user", "user"), WalkResult())) == []

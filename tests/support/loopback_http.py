@@ -77,6 +77,11 @@ class StandInService(LoopbackServer):
 
         super().__init__(Handler)
 
+    def call_tools(self, *calls: Part) -> None:
+        """The model calls these tools, one after the other, and then answers."""
+        left = list(calls)
+        self.rule = lambda request: left.pop(0) if left else None
+
     @property
     def url(self) -> str:
         """The address that clients are given."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.sources.web import fetch
-from memoryvault.sources.web.addresses import is_own_network, is_public, resolve_within
+from memoryvault.sources.web.addresses import is_own_network, is_public
 from memoryvault.sources.web.fetch import USER_AGENT, Fetcher, FetchFailed, FetchRefused, Limits
 from memoryvault.sources.web.pages import Robots
 from memoryvault.tests.support.loopback_site import HOST, Reply, Site, page, site, slowly
@@ -29,9 +29,6 @@ def web() -> Iterator[Site]:
 
 def allowed(web: Site, limits: Limits = QUICK) -> Fetcher:
     return Fetcher(limits, allow=web.allowed)
-
-
-# ---- what is fetched
 
 
 def test_a_page_comes_with_its_address_headers_and_text(web: Site) -> None:
@@ -69,9 +66,6 @@ def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
     assert allowed(web).get(web.url + "/a").body == text
 
 
-# ---- what is refused before any request
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -96,24 +90,18 @@ NOT_PUBLIC = """
 """
 
 
-@pytest.mark.parametrize("address", NOT_PUBLIC.split())
+PUBLIC = "93.184.216.34 2606:2800:220:1::1 64:ff9b::5db8:d822"
+
+
+@pytest.mark.parametrize("address", (NOT_PUBLIC + PUBLIC).split())
 def test_no_address_but_a_public_one_is_public(address: str) -> None:
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
-def test_public_addresses_are_public(address: str) -> None:
-    assert is_public(address)
+    assert is_public(address) is (address in PUBLIC.split())
 
 
 def test_the_own_network_is_never_the_metadata_service() -> None:
-    assert is_own_network("127.0.0.1")
-    assert is_own_network("192.168.1.5")
-    assert not is_own_network("169.254.169.254")
-    assert not is_own_network("fe80::1")
-    assert not is_own_network("224.0.0.1")
-    assert not is_own_network("93.184.216.34")
-    assert not is_own_network("::ffff:127.0.0.1")
+    others = ("169.254.169.254", "fe80::1", "224.0.0.1", "93.184.216.34", "::ffff:127.0.0.1")
+    own = [address for address in ("127.0.0.1", "192.168.1.5", *others) if is_own_network(address)]
+    assert own == ["127.0.0.1", "192.168.1.5"]
 
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
@@ -131,33 +119,19 @@ def test_loopback_is_refused_unless_exactly_this_port_is_allowed(web: Site) -> N
     assert web.requests == []
 
 
-class _Rebinding:
-    """One address when it is asked first, another from then on."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def __call__(self, host: str, port: int, /) -> Sequence[str]:
-        self.asked += 1
-        return [HOST] if self.asked == 1 else ["127.0.0.2"]
-
-
 def test_a_name_that_is_rebound_after_the_check_is_asked_at_the_checked_address(
     web: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "is_own_network", lambda address: address == HOST)  # It plays the public address.
     web.replies["/a"] = Reply(b"x")
-    resolver = _Rebinding()
-    fetcher = Fetcher(QUICK, allow={("rebound.example", web.port)}, resolver=resolver)
+    addresses = [HOST, "127.0.0.2"]
+    fetcher = Fetcher(QUICK, allow={("rebound.example", web.port)}, resolver=lambda host, port: [addresses.pop(0)])
     assert fetcher.get(f"http://rebound.example:{web.port}/a").body == b"x"
-    assert resolver.asked == 1  # Not a second time to connect.
+    assert addresses == ["127.0.0.2"], "not asked a second time to connect"
     assert web.requests[0][1]["host"] == f"rebound.example:{web.port}"
     with pytest.raises(FetchRefused, match=r"127\.0\.0\.2"):
         fetcher.get(f"http://rebound.example:{web.port}/a")
     assert len(web.requests) == 1
-
-
-# ---- redirects
 
 
 def test_each_redirect_is_a_request_and_is_announced(web: Site) -> None:
@@ -170,19 +144,15 @@ def test_each_redirect_is_a_request_and_is_announced(web: Site) -> None:
     assert asked == [web.url + path for path in ("/a", "/b", "/c")]
 
 
-class _Enough(Exception):
-    pass
-
-
 def test_a_budget_stops_a_chain_of_redirects_before_the_next_request(web: Site) -> None:
     web.replies["/a"] = Reply(status=302, headers={"Location": "/b"})
     web.replies["/b"] = Reply(b"there")
 
     def one_only(url: str) -> None:
         if not url.endswith("/a"):
-            raise _Enough
+            raise KeyboardInterrupt
 
-    with pytest.raises(_Enough):
+    with pytest.raises(KeyboardInterrupt):
         Fetcher(QUICK, allow=web.allowed, before_request=one_only).get(web.url + "/a")
     assert web.paths() == ["/a"]
 
@@ -212,27 +182,19 @@ def test_conditions_are_not_carried_to_another_host(web: Site) -> None:
         assert other.requests[0][1]["accept"] == "text/html"
 
 
-# ---- servers that misbehave
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("where", ["body", "headers"])
+@pytest.mark.parametrize("where", ["body", "headers", "nothing"])
 def test_a_server_that_drips_is_left_at_the_deadline(web: Site, where: str) -> None:
-    web.replies["/a"] = Reply(pieces=slowly(), pause=0.05, drip_headers=where == "headers")
+    def answer(path: str) -> Reply:
+        if where == "nothing":
+            web.ending.wait(10)
+        return Reply(pieces=slowly(), pause=0.05, drip_headers=where == "headers")
+
+    web.replies["/a"] = answer
     started = time.monotonic()
     with pytest.raises(FetchFailed, match="no answer in time"):
         allowed(web, Limits(connect_seconds=1, total_seconds=0.6)).get(web.url + "/a")
     assert time.monotonic() - started < 5
-
-
-def test_a_server_that_never_answers_is_left_at_the_deadline(web: Site) -> None:
-    def never(path: str) -> Reply:
-        web.ending.wait(10)
-        return Reply()
-
-    web.replies["/a"] = never
-    with pytest.raises(FetchFailed, match="no answer in time"):
-        allowed(web, Limits(total_seconds=0.3)).get(web.url + "/a")
 
 
 def test_a_name_that_is_not_resolved_in_time_fails() -> None:
@@ -240,8 +202,6 @@ def test_a_name_that_is_not_resolved_in_time_fails() -> None:
         time.sleep(0.5)
         return [HOST]
 
-    with pytest.raises(TimeoutError):
-        resolve_within(slow, "example.org", 443, 0.05)
     with pytest.raises(FetchFailed, match="not resolved"):
         Fetcher(Limits(total_seconds=0.05), resolver=slow).get("https://example.org/")
 
@@ -288,6 +248,7 @@ def test_an_error_status_fails_says_when_to_come_back_and_does_not_tell_the_quer
 @pytest.mark.parametrize(
     ("headers", "wait"),
     [
+        ({"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"}, 10.0**6),
         ({"Retry-After": "Fri, 01 Jan 1999 00:00:00 GMT"}, 0.0),
         ({"Retry-After": "soon"}, None),
         ({"Retry-After": "-1"}, None),
@@ -296,17 +257,11 @@ def test_an_error_status_fails_says_when_to_come_back_and_does_not_tell_the_quer
     ],
 )
 def test_retry_after_may_be_a_date_or_nonsense(web: Site, headers: dict[str, str], wait: float | None) -> None:
-    web.replies["/a"] = Reply(status=429, headers={"Retry-After": "Fri, 01 Jan 2100 00:00:00 GMT"})
-    with pytest.raises(FetchFailed) as failed:
-        allowed(web).get(web.url + "/a")
-    assert (failed.value.retry_after or 0) > 10**6
     web.replies["/a"] = Reply(status=429, headers=headers)
     with pytest.raises(FetchFailed) as failed:
         allowed(web).get(web.url + "/a")
-    assert (failed.value.status, failed.value.retry_after) == (429, wait)
-
-
-# ---- TLS
+    told = failed.value.retry_after
+    assert (failed.value.status, told and min(told, 10.0**6)) == (429, wait)
 
 
 @pytest.fixture
@@ -348,14 +303,6 @@ def test_the_certificate_is_checked_against_the_name_not_the_address(
             fetcher.get(f"https://other.example:{web.port}/a")
 
 
-def test_a_server_without_tls_fails_over_https(web: Site) -> None:
-    with pytest.raises(FetchFailed):
-        allowed(web).get(web.url.replace("http:", "https:") + "/a")
-
-
-# ---- charsets
-
-
 @pytest.mark.parametrize(
     ("type_", "body", "text"),
     [
@@ -374,9 +321,6 @@ def test_text_is_decoded_whatever_the_server_says(web: Site, type_: str, body: b
     web.replies["/a"] = Reply(body, type=type_)
     got = allowed(web).get(web.url + "/a").text
     assert text is None or got == text
-
-
-# ---- robots.txt
 
 
 def test_robots_txt_is_heeded_and_asked_once(web: Site) -> None:

@@ -48,9 +48,6 @@ def test_a_cell_that_spans_a_thousand_columns_is_one_cell(span: str) -> None:
     assert text.count("|") < 50
 
 
-# The answers of search engines are data: nothing in one is opened
-
-
 ATOM = (
     "<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'><title>x</title>"
     "<entry><title>Private</title><link href='https://example.org/p'/><summary>Private</summary></entry></feed>"
