@@ -42,14 +42,13 @@ ANSWERS = b"y\nn\nn\ny\n"
 pytestmark = pytest.mark.slow
 
 
+def run(*argv: str, cwd: str | Path = "/") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, cwd=cwd, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+
+
 def build(source: Path, target: Path, *kinds: str) -> list[Path]:
     """Those files of a source tree, the wheel before the sdist; without kinds both, the wheel made of the sdist."""
-    done = subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", str(target), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", str(target), str(source))
     told = done.stdout + done.stderr
     assert done.returncode == 0, told[-2000:]
     assert len(told.splitlines()) <= MOST_LINES_OF_A_BUILD, "whoever installs it has to find what went wrong"
@@ -88,17 +87,16 @@ class Environment:
             if folder.name not in ("site-packages", "dist-packages"):
                 continue
             for item in folder.iterdir():
-                ours = "memoryvault" in item.name or item.suffix in (".pth",) or item.name.startswith("__editable__")
-                if item.name.lower().startswith(without):
-                    continue
-                if not ours and not (dependencies / item.name).exists():
+                ours = "memoryvault" in item.name or item.suffix == ".pth" or item.name.startswith("__editable__")
+                left_out = ours or item.name.lower().startswith(without)
+                if not left_out and not (dependencies / item.name).exists():
                     (dependencies / item.name).symlink_to(item)
         (packages / "dependencies.pth").write_text(f"{dependencies}\n")
 
     def install(self, wheel: Path) -> None:
         """Put the wheel in, or in the place of an older one, as pip does: our own, a copy of it takes seconds."""
-        pip = [sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet", "--no-index", "--no-deps"]
-        done = subprocess.run([*pip, str(wheel)], capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
+        pip = (sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet", "--no-index", "--no-deps")
+        done = run(*pip, str(wheel))
         assert done.returncode == 0, done.stderr
 
 
@@ -113,9 +111,8 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
 
 def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path, Path, Path]) -> None:
     wheel, sdist, _ = wheels
-    tracked = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    tracked = run("git", "ls-files", cwd=ROOT).stdout.splitlines()
+    assert tracked
     shipped = {
         name
         for name in tracked
@@ -139,16 +136,10 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
     environment = Environment(tmp_path / "venv")
     environment.install(wheels[0])
     sandbox = Sandbox(tmp_path, python=environment.python)
-    where = subprocess.run(
-        [environment.python, "-c", "import memoryvault; print(memoryvault.__file__)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd="/",
-    ).stdout
+    where = run(environment.python, "-c", "import memoryvault; print(memoryvault.__file__)").stdout
     assert where.startswith(str(tmp_path))
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
-    version = subprocess.run([environment.memory, "--version"], capture_output=True, text=True, check=True).stdout
+    version = run(environment.memory, "--version").stdout
     assert version.startswith("memory ")
     assert "asks in other words" in sandbox.memory("vault", "demo")
     with sandbox.recall_service():
@@ -201,7 +192,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     environment = Environment(tmp_path / "venv", without=HEAVY + LIGHT)
     environment.install(wheels[0])
     for name in ("numpy", "torch"):
-        assert subprocess.run([environment.python, "-c", f"import {name}"], capture_output=True, check=False).returncode
+        assert run(environment.python, "-c", f"import {name}").returncode
     sandbox = Sandbox(tmp_path, python=environment.python)
     assert "The memory came back" in sandbox.memory("vault", "demo")
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
