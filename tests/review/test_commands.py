@@ -217,7 +217,8 @@ def test_the_inbox_on_a_terminal_asks_for_each_step(sandbox: Sandbox) -> None:
         file = sandbox.vault / "personal-private/_inbox" / f"{slug}.md"
         text = file.read_text("utf-8").replace("2026-07-01", time.strftime("%Y-%m-%d"))
         file.write_text(text.replace("status: pending", "status: inbox"), "utf-8")
-    assert "--yes" in sandbox.run("vault", "inbox", "triage").stderr
+    done = sandbox.run("vault", "inbox", "triage")
+    assert (done.returncode, "--yes" in done.stderr) == (2, True)
     steps = sandbox.json("vault", "inbox", "triage", "--dry-run")
     assert {step["step"] for step in steps} == {"merge", "expire"}
     terminal = Terminal(sandbox, ["vault", "inbox", "triage"])

@@ -233,6 +233,13 @@ def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed
     assert "Wednesdays" in bed.files()[OLD]
 
 
+def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed, old_note: str) -> None:
+    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    do_evolve(bed, "We deploy hourly.")
+    assert bed.store.read(OLD).body == "We deploy hourly."
+    assert len(bed.journal.acts()) == 2, "the first of them can be taken back, too"
+
+
 def test_a_reading_command_ends_what_was_interrupted(bed: Bed, old_note: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
     bed.enter(monkeypatch)

@@ -87,6 +87,7 @@ def test_however_a_session_is_cut_it_yields_what_one_reading_yields(tmp_path: Pa
         session = Growing.at(tmp_path / "cut.jsonl")
         session.append(b"".join(lines[:cut]))
         found = identity(session.mine().candidates)
+        assert session.mine().candidates == (), "nothing new is said"
         session.append(b"".join(lines[cut:]))
         assert sorted(found + identity(session.mine().candidates)) == sorted(whole), f"cut before line {cut}"
     session = Growing.at(tmp_path / "each.jsonl")

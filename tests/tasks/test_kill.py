@@ -39,9 +39,10 @@ def assert_done_once(state: StatePaths, ledger: Ledger, keys: list[str]) -> None
         ("before-effect", 1),
         ("after-effect", 1),
         ("before-completion", 1),
-        # Passes: beat, claim, completion; a beat may come between.
+        # Of what was spooled, of a claim, of a completion; a beat may come between.
         ("before-commit@2", None),
-        ("before-commit@3", None),
+        ("before-commit@6", None),
+        ("before-commit@9", None),
         ("reconciler", 0),
         ("spool-ingest", 0),
     ],

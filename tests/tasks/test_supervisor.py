@@ -102,6 +102,18 @@ def test_a_child_that_writes_without_end_is_killed() -> None:
     assert result.ended == "overflow"
 
 
+def test_nothing_is_left_open() -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    run("pass")
+    before = descriptors()
+    for _ in range(3):
+        run("pass", data=b"x")
+        run("import time; time.sleep(60)", seconds=0.05)
+    assert descriptors() == before
+
+
 AUTOGROUP = Path("/proc/self/autogroup")
 groups_by_session = pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel does not group by session")
 
