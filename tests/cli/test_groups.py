@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -188,3 +189,8 @@ def test_nothing_that_we_say_names_an_old_spelling() -> None:
 def test_an_old_spelling_would_be_found() -> None:
     assert old_spellings("run `memory index-skills`, or memory jobs --all") == ["memory index-skills", "memory jobs"]
     assert old_spellings("`memory jobs list`, `memory skills index`, memory models, memory/jobs") == []
+
+
+def test_the_plugin_runs_a_command_of_today() -> None:
+    server = json.loads((ROOT / "plugin" / ".mcp.json").read_text("utf-8"))["mcpServers"]["memory"]["args"]
+    assert " ".join(server[2:]) in COMMANDS

@@ -119,7 +119,7 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     report = sandbox.json("health")
     assert (report["entries"]["groups"], report["index"]["entries"]) == ({"personal-private": 1}, 1)
     (prompts,) = [times for times in report["hooks"] if times["event"] == "UserPromptSubmit"]
-    assert prompts["count"] == prompts["degraded"] > 0
+    assert prompts["count"] >= prompts["degraded"] > 0, "one that ran out of its time was not degraded"
     assert report["processes"] == {"worker": None, "recall": None}
     assert "UserPromptSubmit" in sandbox.memory("health")
     with sandbox.process("service", "worker"):

@@ -231,6 +231,7 @@ def test_bytes_that_are_no_text_are_no_memory() -> None:
     [
         "---\ncreated: {{date:YYYY-MM-DD}}\n---\n\nAlways write the ledger report as {{value}}.\n",
         "---\nkind: fix\n---\n\n# {{title}}\n\nWritten on {{date}} at {{time:HH:mm}}.\n",
+        "---\nkind: fix\n---\n\n# <% tp.file.title %>\n",
         '---\ncreated: <% tp.date.now("YYYY") %>\n---\n\nText.\n',
         "Meeting with {{VALUE:who}} on {{VDATE:day,YYYY}}\n",
         "From {{linkcurrent}}: {{CLIPBOARD}}\n",

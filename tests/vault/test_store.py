@@ -48,8 +48,10 @@ def test_a_saved_entry_is_these_bytes(store: VaultStore, vault: Path) -> None:
     assert entry == store.read(PATH)
     assert entry.content_hash == content_hash((vault / PATH).read_bytes())
     assert files(vault) == [PATH]
-    store.create("m/index.md", {"always_load": None, "slug": None, "status": None}, None, Scrubbed("x"))
-    assert store.read_bytes("m/index.md") == b"---\ncreated: 2026-07-01\nupdated: 2026-07-01\n---\n\nx\n"
+    unset = {"always_load": None, "slug": None, "status": None}
+    store.create("m/index.md", unset, Scrubbed("Two\nlines"), Scrubbed("\n\nx"))
+    days = b"created: 2026-07-01\nupdated: 2026-07-01\n"
+    assert store.read_bytes("m/index.md") == b"---\n" + days + b"---\n\n# Two lines\n\nx\n"
 
 
 def test_an_existing_entry_is_never_overwritten(store: VaultStore, vault: Path) -> None:
