@@ -162,7 +162,13 @@ REWORDED = "Push as you like.\n\n## Evidence\n\n> Never push to main."
 
 @pytest.mark.parametrize(
     "change",
-    [("active", "dismissed"), ("to main", "to the mainframe"), ("Never push to main.", REWORDED), ("# gone", "")],
+    [
+        ("active", "dismissed"),
+        ("active", "inbox"),
+        ("to main", "to the mainframe"),
+        ("Never push to main.", REWORDED),
+        ("# gone", ""),
+    ],
 )
 @pytest.mark.parametrize("how", ["", "deny"])
 def test_a_change_holds_before_the_worker_has_seen_it(box: Sandbox, how: str, change: tuple[str, str]) -> None:

@@ -45,6 +45,7 @@ def test_a_long_line_costs_no_more_than_its_length(unit: str) -> None:
         ("git push", "a `git push`", True),
         ("git push", "git \\\n  push", True),
         ("git push", "a 'git push", False),
+        ("git push", 'a "b \\" c"\ngit push', True),
         ("git push --force", "git push origin x", False),
         ("rm -rf", "rm -f -r x", True),
         ("rm -rf", "rm -f x", False),

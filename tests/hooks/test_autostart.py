@@ -131,6 +131,13 @@ def test_an_attempt_that_lies_in_the_future_holds_nothing_back(sandbox: Sandbox,
     assert len(records(started, 2, seconds=5.0)) == 2
 
 
+def test_autostart_can_be_switched_off(sandbox: Sandbox, started: Path) -> None:
+    env = {**sandbox.env, "MEMORY_AUTOSTART": "false"}
+    arm(sandbox, env)
+    assert sandbox.run("SessionStart", sandbox.payload(source="startup"), env=env).returncode == 0
+    assert not list(Path(sandbox.state.run).glob("starting-*"))
+
+
 @pytest.mark.parametrize(
     ("variable", "value", "starts"),
     [

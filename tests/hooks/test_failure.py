@@ -213,6 +213,7 @@ def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: 
         ("OSError: [Errno 13] could not open lock", "OSError: [Errno 28] could not open lock"),
         ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
         ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
+        ("npm ERR!", "it broke here\nnpm ERR!"),
     ],
 )
 def test_a_failure_like_it_is_another_one(noted: str, other: str) -> None:

@@ -126,7 +126,13 @@ def test_a_session_is_recorded_by_the_settings_from_before_a_broken_file(sandbox
 
 
 @pytest.mark.parametrize(
-    "broken", ["[memory]\nenabled = off\n", "[memory]\nenable = false\n", "memory.enabled = false\n[recall\n"]
+    "broken",
+    [
+        "[memory]\nenabled = off\n",
+        "[memory]\nenabled =\n",
+        "[memory]\nenable = false\n",
+        "memory.enabled = false\n[recall\n",
+    ],
 )
 def test_nothing_is_recorded_while_a_broken_file_seems_to_switch_recording_off(sandbox: Sandbox, broken: str) -> None:
     sandbox.change_settings("[recall]\nk = 3\n", broken)

@@ -42,6 +42,7 @@ def test_uninstall_restores_every_byte_with_them_too(settings: Settings, name: s
     assert install_actions(settings).changed
     assert set(installed_events(settings)) == {*EVENTS, *ACTION_EVENTS}
     assert not install_actions(settings).changed
+    assert not install(settings).changed, "setting up again does not take them out"
     if is_off_first:
         assert uninstall_actions(settings).changed
         assert path.read_bytes() == alone

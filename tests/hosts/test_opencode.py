@@ -222,7 +222,7 @@ def test_the_plugin_takes_from_the_hook_what_marks_the_agents_shell(tmp_path: Pa
     [
         ("", True, True),
         ("-s ses_1 --model=a/b", True, True),
-        ("-c --fork --auto", True, True),
+        ("-c --continue --fork --auto", True, True),
         (".", True, True),
         ("--port 4096 --log-level=WARN", True, True),
         ("/shop -m a/b", True, True),
