@@ -23,8 +23,6 @@ LAYERS_AT_ONCE = 3
 GRAPH = Path(__file__).with_name("layers.onnx")
 PACKED_GRAPH = Path(__file__).with_name("layers_8bit.onnx")
 """Of MPNet. Both graphs are written by training/encoder_graph.py."""
-GROUP = 128
-"""Values of a packed matrix that share a scale."""
 ONLY_ERRORS = 3
 _EPSILON = numpy.float32(1e-12)
 
@@ -34,7 +32,7 @@ class Layers:
 
     def __init__(self, weights: Weights, first: int, *, packed: bool = False) -> None:
         """`first`: number of the first layer in the weights; `packed`: round the matrices to 8 bits, which takes a
-        quarter of the memory and 0.6 of the time."""
+        quarter of the memory and 0.4 of the time."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -75,13 +73,11 @@ def _initializers(weights: Weights, first: int, packed: bool) -> Iterator[tuple[
                 yield f"{number}.{part}.{kind}", numpy.array(weights[f"{layer}.{part}.{kind}"])
 
 
-def packed_matrix(matrix: Array) -> tuple[NDArray[numpy.uint8], Array]:
-    """Round a matrix to 8 bits. Return uint8[outputs, groups, GROUP], in which 128 is 0, and float32[outputs * groups],
-    the scales of the groups."""
-    groups = matrix.reshape(len(matrix), -1, GROUP)
-    scales = numpy.abs(groups).max(2) / numpy.float32(127)
-    rounded = numpy.rint(groups / numpy.maximum(scales, _EPSILON)[..., None]) + 128
-    return rounded.astype(numpy.uint8), scales.reshape(-1)
+def packed_matrix(matrix: Array) -> tuple[NDArray[numpy.int8], Array]:
+    """Round float32[outputs, inputs] to 8 bits. Return int8[inputs, outputs] and float32[outputs], the scales."""
+    scales = numpy.abs(matrix).max(1) / numpy.float32(127)
+    rounded = numpy.rint(matrix / numpy.maximum(scales, _EPSILON)[:, None]).astype(numpy.int8)
+    return numpy.ascontiguousarray(rounded.T), scales
 
 
 def linear(x: Array, weights: Weights, name: str) -> Array:

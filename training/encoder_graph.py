@@ -13,12 +13,10 @@ from pathlib import Path
 
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
-from memoryvault.index.transformer import GRAPH, GROUP, HEADS, LAYERS_AT_ONCE, PACKED_GRAPH
+from memoryvault.index.transformer import GRAPH, HEADS, LAYERS_AT_ONCE, PACKED_GRAPH
 
 EPSILON = 1e-12
-INT8_ACTIVATIONS = 4
-"""`accuracy_level` of MatMulNBits: each group of the input is rounded to 8 bits, too."""
-OPSET, MICROSOFT, IR_VERSION = 18, "com.microsoft", 9
+OPSET, MICROSOFT, IR_VERSION = 17, "com.microsoft", 9
 
 
 class _Graph:
@@ -43,11 +41,13 @@ class _Graph:
     def linear(self, x: str, name: str, inputs: int, outputs: int) -> str:
         bias = self.weight(f"{name}.bias", [outputs])
         if self.packed:
-            groups = inputs // GROUP
-            matrix = self.weight(f"{name}.packed", [outputs, groups, GROUP], TensorProto.UINT8)
-            scales = self.weight(f"{name}.scales", [outputs * groups])
-            size = {"K": inputs, "N": outputs, "bits": 8, "block_size": GROUP, "accuracy_level": INT8_ACTIVATIONS}
-            return self.node("MatMulNBits", [x, matrix, scales, "", "", bias], domain=MICROSOFT, **size)[0]
+            matrix = self.weight(f"{name}.packed", [inputs, outputs], TensorProto.INT8)
+            scales = self.weight(f"{name}.scales", [outputs])
+            # onnxruntime rounds all rows with one scale. Where a piece has much larger values, others would get lost.
+            (most,) = self.node("ReduceMax", self.node("Abs", [x]), axes=[-1], keepdims=1)
+            (scaled,) = self.node("Div", [x, most])
+            (product,) = self.node("DynamicQuantizeMatMul", [scaled, matrix, scales], domain=MICROSOFT)
+            return self.node("Add", [*self.node("Mul", [product, most]), bias])[0]
         (product,) = self.node("MatMul", [x, self.weight(f"{name}.weight", [inputs, outputs])])
         return self.node("Add", [product, bias])[0]
 
@@ -58,7 +58,7 @@ class _Graph:
 
     def layer(self, x: str, name: str) -> str:
         size = self.dimension
-        parts = self.node("Split", [self.linear(x, f"{name}.qkv", size, 3 * size)], 3, axis=-1, num_outputs=3)
+        parts = self.node("Split", [self.linear(x, f"{name}.qkv", size, 3 * size)], 3, axis=-1)
         (context,) = self.node("MultiHeadAttention", [*parts, "", "", "bias"], domain=MICROSOFT, num_heads=HEADS)
         x = self.added(x, self.linear(context, f"{name}.out", size, size), f"{name}.norm")
         (inner,) = self.node("Gelu", [self.linear(x, f"{name}.up", size, 4 * size)], domain=MICROSOFT)

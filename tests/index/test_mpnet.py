@@ -47,7 +47,7 @@ def test_the_layers_compute_nearly_what_the_library_computes(tmp_path: Path) -> 
         expected = library(torch.tensor([ids])).last_hidden_state[0].numpy()
     save_file({}, tmp_path / "none.safetensors")
     found = Mpnet(load_base(files.weights), tmp_path / "none.safetensors").hidden(ids)
-    assert numpy.linalg.norm(found - expected) < 0.05 * numpy.linalg.norm(expected)
+    assert numpy.linalg.norm(found - expected) < 0.1 * numpy.linalg.norm(expected)
 
 
 @pytest.mark.model
