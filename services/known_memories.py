@@ -49,8 +49,8 @@ _ID = re.compile(r"[\w:.-]+")
 BACKFILLED = "backfilled"
 """Field of entries from old sessions, which give room to likelier ones."""
 FIX_KIND = KIND_OF_CATEGORY["fix"]
-STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"]}
-"""Kinds of user statements: a reader may classify one statement as a rule today and as a fact tomorrow."""
+STATEMENT_KINDS = RULE_KINDS | {KIND_OF_CATEGORY["fact"], KIND_OF_CATEGORY["workflow"]}
+"""Kinds of user statements: a reader may classify one statement as a rule today, and as a fact or workflow tomorrow."""
 
 
 Rank: TypeAlias = "tuple[int, float]"

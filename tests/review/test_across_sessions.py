@@ -225,6 +225,13 @@ def test_the_reversal_of_a_rule_is_proposed_and_replaces_it_once_approved(bed: B
     assert len(bed.files()) == 2
 
 
+@pytest.mark.parametrize("category", ["fact", "workflow"])
+def test_a_rule_that_was_taken_for_another_kind_is_reversed_too(bed: Bed, category: str) -> None:
+    bed.remember(said(RULE, "a", category=category))
+    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
+    assert bed.only("pending").supersedes == bed.only("active").path
+
+
 def test_reversal_of_a_general_rule_is_general(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm.", scope="project", project="admin"))
