@@ -76,9 +76,8 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
 
     An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address;
-    if both changed, by its title with its day or its description, or, where it has neither, with its address's end.
-    None of these tells anything if the entry that had it before is listed, too. A title alone tells nothing: those of
-    many feeds recur.
+    if both changed, by its title with its day or its description. None of these tells anything if the entry that had
+    it before is listed, too. A title alone tells nothing: those of many feeds recur.
     """
     marked = [(item, frozenset(_marks(item)), frozenset(_said_marks(item))) for item in items]
     before = frozenset(known)
@@ -116,24 +115,10 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
 
 
 def _said_marks(item: ListedItem) -> tuple[str, ...]:
-    """Return the keys of the title of a feed's entry with its day and with its description, as far as it has them, else
-    with its `_place`; none for items without an id."""
-    if not item.identity or not item.title:
-        return ()
-    told = [item.day, item.description] if item.day or item.description else [_place(item)]
+    """Return the keys of the title of a feed's entry with its day and with its description, as far as it has them; none
+    for items without an id."""
+    told = (item.day, item.description) if item.identity and item.title else ()
     return tuple(pattern_key(f"text:{item.title.casefold()}\n{each.casefold()}") for each in told if each)
-
-
-def _place(item: ListedItem) -> str:
-    """Return what an address mostly keeps when its site moves: its last part, and numbers before it, since these may be
-    all that tells the entries of two weeks apart; '' for a site's start page."""
-    before, _, last = _HOST.sub("", identity_of(item)).rpartition("/")
-    return last and " ".join([*_NUMBER.findall(before), _PAGE_ENDING.sub("", last)])
-
-
-_HOST = re.compile(r"^[^/?#]*/?")
-_NUMBER = re.compile(r"\d+")
-_PAGE_ENDING = re.compile(r"\.(?:html?|php)$")
 
 
 # --- the note with the sources ---

@@ -354,20 +354,13 @@ def test_known_entries_of_a_feed_are_limited() -> None:
     assert novelty(last, novelty([], known, "s").known, "s").new == (), "nor what is gone for a while"
 
 
-@pytest.mark.parametrize(
-    ("place", "day"),
-    [
-        ("blog/{}", "2026-08-01"),
-        ("2026/11/{}?utm_source=rss", "2026-08-01"),
-        ("blog/{}", ""),
-        ("posts/{}.html", ""),
-        ("{}/", ""),
-    ],
-)
-def test_entries_without_a_description_are_known_when_their_site_moves_them(place: str, day: str) -> None:
+@pytest.mark.parametrize("place", ["blog/{}", "posts/{}.html", "{}/", "2026/11/{}?utm_source=rss"])
+def test_entries_without_a_description_are_known_when_their_site_moves_them(place: str) -> None:
     def listed(place: str, host: str, *titles: str) -> list[SourceItem]:
         return [
-            SourceItem(f"https://{host}/{place.format(title.lower())}", title, identity=f"tag:{host}:{title}", day=day)
+            SourceItem(
+                f"https://{host}/{place.format(title.lower())}", title, identity=f"tag:{host}:{title}", day="2026-08-01"
+            )
             for title in titles
         ]
 
