@@ -63,7 +63,7 @@ HOSTS = ("claude", "codex", "copilot", "antigravity", "opencode", "gemini")
 UNWATCHED = ("codex", "copilot", "antigravity")
 """Hosts whose answers to a tool call are not known."""
 LATE_OPENED = ("antigravity", "gemini")
-"""Hosts whose prompt hook also gives the opening of the session, if no hook has given all of it before."""
+"""Hosts whose prompt hook also gives the opening of the session, if no hook has given it before."""
 
 
 class Hook:
@@ -84,11 +84,6 @@ class Hook:
         """Paths of the entries in it, until they are recorded as injected into the session."""
         self.is_output_partial = False
         """Whether more is to be added to `output` before it may be printed."""
-        self.is_opening_due = False
-        """Whether a later call is to give the opening, because this one has not yet given all of it. Nothing counts as
-        injected then, or no later call would."""
-        self.is_late_opening = False
-        """Whether this call is such a later one. Part of it is enough then: the time may be short each time."""
         self.answering = allocate_lock()
         """Acquired by the thread that answers the host and never released, so that there is one answer."""
         self.budget = BUDGET_OTHERS_SECONDS
@@ -194,9 +189,7 @@ def run(hook: Hook) -> str:
         return _act(hook, call, settings, payload)
     is_prompt = call.event != ""
     if call.host in LATE_OPENED and event == "UserPromptSubmit" and not _is_opened(call, settings):
-        hook.is_late_opening = call.event != "SessionStart"
         call.event = "SessionStart"
-    hook.is_opening_due = call.host in LATE_OPENED and call.event == "SessionStart"
     if call.event == "SessionStart":
         if named == "SessionStart":
             return _session_start(hook, call, settings, raw)
@@ -215,7 +208,7 @@ def run(hook: Hook) -> str:
 
 
 def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
-    """Whether the session was given its opening. False where the time was short for it."""
+    """Whether the session was given its opening. False where the hook that should have given it ran out of time."""
     from .injected import read_injected
 
     return not call.session or read_injected(settings["markers"], call.session) is not None
@@ -339,8 +332,8 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
     try:
-        hook.is_opening_due = hook.is_opening_due and bool(opening.note)
-        _note_injected(hook, call)
+        if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
+            _note_injected(hook, call)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if opening.paths:
@@ -505,10 +498,6 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
     from .injected import add_injected
 
     paths, hook.paths = hook.paths, []
-    if hook.is_late_opening and call.event == "SessionStart" and paths:
-        hook.is_opening_due = False
-    if hook.is_opening_due:
-        return
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
@@ -575,7 +564,7 @@ def _finish_at_deadline(hook: Hook) -> None:
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)
-    if call is not None:
+    if call is not None and (hook.paths or call.host not in LATE_OPENED):  # Else its next call is given the opening.
         try:
             _note_injected(hook, call)
         except OSError as error:

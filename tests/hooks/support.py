@@ -30,25 +30,20 @@ def stub() -> list[str]:
     return patient([str(STUB)])
 
 
-_CHANGED = """\
+_STUCK = """\
 import sys, time
 sys.modules["memoryvault"] = package = type(sys)("memoryvault")
 package.__path__ = [sys.argv[1]]
 del sys.argv[:2]
 from memoryvault.hooks import client, session_start
-CHANGE
+STUCK = lambda *arguments: time.sleep(30)
 exec(open(sys.argv[0]).read(), {"__name__": "__main__", "__file__": sys.argv[0]})
 """
 
 
-def changed(code: str) -> tuple[str, ...]:
-    """The interpreter of a hook that first runs this code, which may change `client` and `session_start`."""
-    return (sys.executable, "-I", "-S", "-c", _CHANGED.replace("CHANGE", code), str(STUB.parents[1]))
-
-
 def stuck_in(function: str) -> tuple[str, ...]:
     """The interpreter of a hook in which `client.…` or `session_start.…` does not return in time."""
-    return changed(f"{function} = lambda *arguments: time.sleep(30)")
+    return (sys.executable, "-I", "-S", "-c", _STUCK.replace("STUCK", function), str(STUB.parents[1]))
 
 
 @dataclass(frozen=True)

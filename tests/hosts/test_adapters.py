@@ -9,7 +9,7 @@ from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, changed, marker_of, stuck_in
+from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stuck_in
 from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
@@ -130,34 +130,6 @@ def test_antigravity_gets_the_opening_with_a_later_call_where_the_first_got_none
     assert "plain language" in second
     assert RECALLED not in second, "the prompt's own call is over"
     assert third == ""
-
-
-@pytest.mark.parametrize(
-    ("steps", "reads", "rules"),
-    [(1, "entry", [1, 2, 0]), (12, "entry", [1, 0, 0]), (1, "nothing", [0, 2, 0]), (12, "nothing", [0, 2, 0])],
-)
-def test_antigravity_gets_the_whole_opening_with_a_later_call_where_the_time_was_short(
-    sandbox: Sandbox, recall_requests: list[Any], steps: int, reads: str, rules: list[int]
-) -> None:
-    """In a session that is first seen in a later turn, part of it is enough."""
-    antigravity_typed(sandbox, "When do we ship?")
-    sandbox.entry("personal/_always-load/short.md", "Keep answers short.")
-    first = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
-    short = changed(SHORT + ("session_start.time = Late" if reads == "nothing" else ""))
-    told = [injected_of(sandbox.run("PreInvocation", first, "--host", "antigravity", python=short))]
-    told += [called(sandbox, 1), called(sandbox, 2)]
-    assert [("plain language" in text) + ("answers short" in text) for text in told] == rules
-
-
-SHORT = """\
-class Late:
-    monotonic, time = staticmethod(lambda: float("inf")), time.time
-read = session_start.read_entry_file
-def read_one(*arguments):
-    session_start.time = Late
-    return read(*arguments)
-session_start.read_entry_file = read_one
-"""
 
 
 @pytest.mark.slow
