@@ -15,7 +15,7 @@ from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
 from ..runtime.days import effective_day
 from ..runtime.errors import UsageError
-from ..runtime.layout import INBOX, INCUBATOR, REVIEW
+from ..runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST
 from ..services.pending_counts import PendingCounts
 from ..services.waiting_sessions import waiting_sessions_notice
 from ..vault.active import EXPLICIT_KINDS, PLACE_OF_KIND, has_content, is_entry, is_entry_place
@@ -66,9 +66,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print_entry(entry)
     else:
         print("no entries match")
-        # Whether one that cannot be read has the wished tag, say, is not known.
-        unread = store.passed_over if wished == And(()) else ()
-        _print_alternatives(args, notes, unread, context.store.today(), wished)
+        # Whether one that cannot be read has the wished tag, say, or is a pattern that still waits, is not known.
+        unread = [path for path in store.passed_over if path.endswith(".md") and WATCHLIST not in path]
+        _print_alternatives(args, notes, unread if wished == And(()) else [], context.store.today(), wished)
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
