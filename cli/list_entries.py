@@ -66,9 +66,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print_entry(entry)
     else:
         print("no entries match")
-        # Whether one that cannot be read has the wished tag, say, or is a pattern that still waits, is not known.
-        unread = [path for path in store.passed_over if path.endswith(".md") and WATCHLIST not in path]
-        _print_alternatives(args, notes, unread if wished == And(()) else [], context.store.today(), wished)
+        unread: list[str] = []
+        # Of a note that cannot be read, it is not known whether it has a wished tag, or is a pattern that still waits.
+        if wished == And(()):
+            unread += (path for path in store.passed_over if path.endswith(".md") and WATCHLIST not in path)
+        _print_alternatives(args, notes, unread, context.store.today(), wished)
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
