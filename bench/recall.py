@@ -1,8 +1,8 @@
 """Measure the quality of recall: `python -m memoryvault.bench.recall`.
 
 Compares BM25 alone, dense alone, the sum of both (each scaled to 0..1) and the recall engine over the same index, with
-95% confidence intervals (bootstrap over the questions). Then the gate: how often a prompt about nothing in the vault
-gets an entry, and how much recall the gate costs.
+95% confidence intervals (bootstrap over the questions). Then the gate and the model that judges answers: how often a
+prompt that the vault does not answer gets an entry, and how much recall they cost.
 
 MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured. LoCoMo,
 devbench and the notes with misleading neighbours are development data, so their figures are in-sample. So are those of
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ..index.embedder import Vectors
 
 REGRESSION = Path(__file__).resolve().parent.parent / "tests" / "recall_regression"
+ANSWERS = Path(__file__).resolve().parent.parent / "training" / "answers" / "examples"
 CANDIDATES = 200
 """Hits of each retriever alone, for the baselines."""
 K = 10
@@ -89,6 +90,7 @@ def tasks(data: Path | None) -> Iterator[Task]:
     yield _of_kinds("notes that echo the question", "echoing.json")
     yield _of_kinds("mixed notes", "mixed.json")
     yield _together()
+    yield from map(_own_words, ("judge", "judge_dense", "judge_long"))
     yield _regression(regression, silent)
 
 
@@ -156,6 +158,20 @@ def _together() -> Task:
             questions.append(replace(each, id=f"{name}/{each.id}", group=None, gold=gold, kind=kind))
         silent |= {each.text: Question(each.text, each.text) for each in task.unanswerable}
     return Task("all these notes in one vault", partial(_open, documents), questions, list(silent.values()), documents)
+
+
+def _own_words(name: str) -> Task:
+    """Vaults with prompts about what they do not hold, in their own words."""
+    lines = (ANSWERS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    documents, questions, silent = list[Document](), list[Question](), list[Question]()
+    for vault in map(json.loads, lines):
+        group = vault["vault"]
+        for number, note in enumerate(vault["notes"]):
+            id_ = f"{group}/{number}"
+            documents.append(Document(id_, note["note"], group))
+            questions += [Question(f"{id_}/{text}", text, group, frozenset([id_])) for text in note["asks"]]
+            silent += [Question(f"{id_}/{text}", text, group) for text in note["not"]]
+    return Task(f"in the vault's own words, {name}", partial(_open, documents), questions, silent, documents)
 
 
 def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Task:
@@ -227,11 +243,19 @@ def silence(task: Task, evaluation: Evaluation) -> Iterator[str]:
     yield f"The gate, {prompts} prompts about nothing here; R@{INJECTED} without it {without:.3f}\n"
     yield "| eagerness | false injections | recall kept |"
     yield "|---|---|---|"
-    for eagerness in EAGERNESS:
+    judge = getattr(evaluation.embedder, "judge_answers", None)
+    for name, eagerness, judges in [
+        *((name, name, judge) for name in EAGERNESS),
+        ("balanced, the gate alone", "balanced", None),
+    ]:
+        if isinstance(evaluation.embedder, Remembering):
+            evaluation.embedder.judge_answers = judges
         found = evaluation.rank(task.unanswerable, INJECTED, eagerness=eagerness, apply_threshold=True)
         injected = sum(bool(one.ids) for one in found)
         kept = _kept(evaluation, task.questions, eagerness) / without
-        yield f"| {eagerness} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
+        yield f"| {name} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
+    if isinstance(evaluation.embedder, Remembering):
+        evaluation.embedder.judge_answers = judge
     yield ""
 
 
@@ -249,6 +273,7 @@ class Remembering:
         self._embedder = embedder
         self._known: dict[tuple[str, ...], EncodedTexts] = {}
         self.name, self.dimension = embedder.name, embedder.dimension
+        self.judge_answers = getattr(embedder, "judge_answers", None)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors

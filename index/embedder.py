@@ -273,6 +273,7 @@ class PackagedEmbedder:
     query_prefix = passage_prefix = ""
 
     def __init__(self, location: ModelLocation, threads: int) -> None:
+        from .answer_model import AnswerModel
         from .packaged import MAX_TOKENS, load_packaged
         from .transformer import DIMENSION
 
@@ -283,6 +284,8 @@ class PackagedEmbedder:
         self.max_tokens = MAX_TOKENS
         self.count_tokens = _token_counter(self._model.tokenizer)
         """Counts the tokens of a text, without truncation. Thread-safe."""
+        self._pieces = _pieces_of(self._model.tokenizer)
+        self._answers = AnswerModel.load()
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -301,6 +304,16 @@ class PackagedEmbedder:
             tuple(words for part in encoded for words in part.words),
             tuple(share for part in encoded for share in part.unknown),
         )
+
+    def judge_answers(self, prompt: str, passages: Sequence[str]) -> list[float]:
+        """Return for each passage the logit that it answers the prompt; nothing for a prompt that is too long to judge.
+        Thread-safe."""
+        from .answer_model import PROMPT_TOKENS
+
+        asked = self._pieces(prompt)
+        if len(asked) > PROMPT_TOKENS:
+            return []
+        return self._answers.judge(self._model, asked, [self._pieces(passage) for passage in passages])
 
     def _encode(self, texts: Sequence[str]) -> EncodedTexts:
         sentences, pieces, offsets, unknown = self._model.encode(texts)
@@ -366,11 +379,17 @@ def _unknown_shares(ids: Sequence[Sequence[int]], unknown: int | None, special: 
 
 
 def _token_counter(tokenizer: Any) -> Callable[[str], int]:
-    """Make a counter of a copy of a `tokenizers.Tokenizer`: the model's own is set to truncate."""
+    pieces_of = _pieces_of(tokenizer)
+    return lambda text: max(1, len(pieces_of(text)))
+
+
+def _pieces_of(tokenizer: Any) -> Callable[[str], list[int]]:
+    """Return a function from a text to its pieces, without special ones, by a copy of a `tokenizers.Tokenizer`: the
+    model's own is set to truncate."""
     copy = type(tokenizer).from_str(tokenizer.to_str())
     copy.no_truncation()
     copy.no_padding()
-    return lambda text: max(1, len(copy.encode(text, add_special_tokens=False).ids))
+    return lambda text: list(copy.encode(text, add_special_tokens=False).ids)
 
 
 def _not_installed(error: ImportError) -> ModelUnavailable:

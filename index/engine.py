@@ -23,7 +23,7 @@ from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from ..runtime.normal_form import normal_form
 from ..runtime.paths import is_text, read_regular
 from ..vault.active import EXPLICIT_KINDS
-from ..vault.entry import SKILL_KIND, Entry, parse_entry
+from ..vault.entry import INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, rarity, surely
 from ..vault.listing import list_notes
 from .catalog_reader import EntryRow, StoredChunk
@@ -57,6 +57,7 @@ VAULT_MISSING = "vault-missing"  # the same, since there are no files
 
 # The reasons of a `Rejection`.
 BELOW_FLOOR = "below-floor"
+NO_ANSWER = "no-answer"  # it has words of the prompt, and does not answer it
 SAYS_THE_SAME = "says-the-same"  # as a better hit
 FILE_GONE = "file-gone"  # or it may no longer be shown
 MAX_REJECTIONS = 3
@@ -64,11 +65,21 @@ MAX_REJECTIONS = 3
 DEFAULT_EAGERNESS = EAGERNESS[1]
 QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
+LEAST_ANSWER = -2.2
+"""The logit below which a note does not answer a prompt: see docs/benchmarks/recall.md."""
+UNJUDGED_KINDS = frozenset({SKILL_KIND, "fix", INCIDENT})
+"""Kinds of which the model learned nothing. A fix answers a symptom that is told in other words."""
+JUDGE_SECONDS = 0.05
+"""Time that must be left for judging: some 3 ms for each note."""
 POOLED_READERS = 4
 FILES_SECONDS = 1.0
 """Time for searching the notes' files where there is no index, in a recall without a deadline."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
+
+
+Judge = Callable[[str, Sequence[str]], Sequence[float]]
+"""Returns for each passage the logit that it answers a prompt; nothing where it cannot judge (answer_model.py)."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ class Rejection:
     answers: float
     """As `Hit.answers`."""
     reason: str
-    """BELOW_FLOOR, SAYS_THE_SAME or FILE_GONE."""
+    """BELOW_FLOOR, NO_ANSWER, SAYS_THE_SAME or FILE_GONE."""
 
 
 @dataclass(frozen=True)
@@ -243,6 +254,7 @@ class RecallEngine:
         memory, for a process that answers many recalls."""
         self._vault = vault
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
+        self._judge: Judge | None = getattr(embedder, "judge_answers", None)
         self._eagerness = eagerness
         self._today = today
         self._readers = ReaderPool(index_db, POOLED_READERS)
@@ -439,10 +451,14 @@ class RecallEngine:
         if not state.query.apply_threshold:
             return [*gated, *ranked[GATED_ENTRIES:]]
         kept = self._select_needed(state, gated)
+        needed_rowids = {scored.entry_rowid for scored in kept}
+        if state.query.is_prompt and self._judge is not None:
+            kept = self._select_answers(self._judge, reader, state, kept, rows)
         kept_rowids = {scored.entry_rowid for scored in kept}
         for scored in gated[: len(kept) + MAX_REJECTIONS]:
             if scored.entry_rowid not in kept_rowids:
-                state.reject(scored, rows[scored.entry_rowid], BELOW_FLOOR)
+                reason = NO_ANSWER if scored.entry_rowid in needed_rowids else BELOW_FLOOR
+                state.reject(scored, rows[scored.entry_rowid], reason)
         return kept
 
     def _ask_gate(
@@ -523,6 +539,35 @@ class RecallEngine:
             return sorted(passed, key=lambda scored: -scored.log_odds)
         # Mostly a single word answers the agent ("yes", "apply"), and the gate has seen no such prompt.
         return have_the_word if len(have_the_word) == 1 and not have_the_word[0].is_skill else []
+
+    def _select_answers(
+        self,
+        judge: Judge,
+        reader: SearchReader,
+        state: _RecallState,
+        kept: Sequence[ScoredEntry],
+        rows: Mapping[int, EntryRow],
+    ) -> list[ScoredEntry]:
+        """Return the entries of a prompt without notes that share its words alone, as far as there is time."""
+        left = state.seconds_left()
+        if state.analysis.is_one_word or (left is not None and left < JUDGE_SECONDS):
+            return list(kept)
+        kept = kept[: 2 * state.query.k]
+        notes = [
+            scored
+            for scored in kept
+            if scored.dense is not None and (rows[scored.entry_rowid].kind or "").lower() not in UNJUDGED_KINDS
+        ]
+        chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in notes])
+        passages = []
+        for scored in notes:
+            title, text = rows[scored.entry_rowid].title, chunks[scored.chunk_rowid].text
+            passages.append(text if title in text else f"{title}\n{text}")
+        with state.stage("judge"):
+            logits = judge(state.analysis.text, passages) if notes else ()
+        # Without logits the prompt is too long to judge, or the model cannot.
+        judged = {scored.entry_rowid: logit for scored, logit in zip(notes, logits, strict=False)}
+        return [scored for scored in kept if judged.get(scored.entry_rowid, LEAST_ANSWER) >= LEAST_ANSWER]
 
     def _check_hits(
         self,

@@ -109,6 +109,11 @@ class ModelRunner:
         count = getattr(self._embedder, "count_tokens", None)
         return estimate_tokens(text) if count is None else int(count(text))
 
+    def judge_answers(self, prompt: str, passages: Sequence[str]) -> list[float]:
+        """See PackagedEmbedder.judge_answers; nothing from a model that cannot judge. Thread-safe."""
+        judge = getattr(self._embedder, "judge_answers", None)
+        return [] if judge is None else list(judge(prompt, passages))
+
     def question(self, text: str) -> Future[EncodedTexts]:
         """Embed one question, before all batches. Raises ModelUnavailable."""
         self._require_model()

@@ -40,7 +40,7 @@ def padded(batch: Sequence[Window]) -> Padded:
     return Padded(ids, types, mask, own)
 
 
-class _Layer(nn.Module):
+class Layer(nn.Module):
     def __init__(self, dropout: float) -> None:
         super().__init__()
         self.qkv = nn.Linear(DIMENSION, 3 * DIMENSION)
@@ -64,7 +64,7 @@ class ReadingModel(nn.Module):
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(_Layer(dropout) for _ in range(LAYERS - LOWER_LAYERS))
+        self.layers = nn.ModuleList(Layer(dropout) for _ in range(LAYERS - LOWER_LAYERS))
         self.drop = nn.Dropout(dropout)
         self.window = nn.Linear(2 * DIMENSION, len(WINDOW_HEADS))
         self.piece = nn.Linear(DIMENSION, 1)
