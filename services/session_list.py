@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,7 +44,7 @@ from ..vault.project import project_of
 from ..vault.turn import Origin, Role
 from ..vault.wording import cut, one_line
 from .corpus.store import CorpusStore, OldSession
-from .journal import Journal
+from .journal import Act, Journal
 from .paging import Listed, page_of
 from .stores import vault_store
 
@@ -152,7 +152,8 @@ def session_story(settings: Settings, session: str) -> SessionStory:
     jobs: tuple[Job, ...] = ()
     with suppress(QueueUnavailable), open_ledger(settings) as ledger:
         jobs = tuple(ledger.of_session(session))
-    taken_back = _taken_back(settings, session)
+    acts = Journal(settings.state, vault_store(settings)).acts()
+    taken_back = _taken_back(acts, session)
     if row is None and not entries and not jobs and not taken_back:
         raise UsageError(f"there is no session {session}")
     if row is None:
@@ -165,7 +166,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         row=row,
         unmined=_unmined(row),
         learned=learned,
-        confirmed=_confirmed(settings, session, {entry.path for entry in entries}),
+        confirmed=_confirmed(settings, acts, session, {entry.path for entry in entries}),
         cost=_read(settings, cost) if cost else None,
         jobs=jobs,
         taken_back=taken_back,
@@ -250,25 +251,23 @@ def _from_index(settings: Settings, query: Callable[[CatalogReader], T], absent:
     return absent
 
 
-def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
+def _confirmed(settings: Settings, acts: Sequence[Act], session: str, known: set[str]) -> tuple[EntryRow, ...]:
     """Read from the journal, which goes back some months: entries name all their sessions, the index only the first.
 
     A path from the journal may now hold another note: the written one was undone, or deleted and written again.
     """
-    journal = Journal(settings.state, vault_store(settings))
-    paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
+    paths = {change.path for act in acts if act.session == session for change in act.changes} - known
     entries = filter(None, (_read(settings, path) for path in paths))
     again = [entry.path for entry in entries if any(source.session == session for source in entry.sources[1:])]
     return _from_index(settings, lambda reader: tuple(reader.entries_at_paths(again)), ())
 
 
-def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
+def _taken_back(acts: Sequence[Act], session: str) -> tuple[TakenBackNote, ...]:
     """Read from the journal, which goes back some months."""
-    journal = Journal(settings.state, vault_store(settings))
-    written = {act.id: {change.path for change in act.changes} for act in journal.acts_of(session)}
+    written = {act.id for act in acts if act.session == session}
     found: dict[str, TakenBackNote] = {}
-    for act in journal.newest_decisions() if written else ():
-        if act.actor != "undo" or written.keys().isdisjoint(act.undoes):
+    for act in reversed(acts):
+        if act.actor != "undo" or written.isdisjoint(act.undoes):
             continue
         for change in act.changes:
             if change.before is not None and change.path not in found and session in change.before:
