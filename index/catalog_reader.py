@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..runtime.days import effective_day
 from ..runtime.layout import INBOX
@@ -78,14 +78,6 @@ class SessionCount(NamedTuple):
     last_day: str
 
 
-class FirstFill(NamedTuple):
-    """Progress of the first embedding: numbers of notes, of their passages, and of those with a vector."""
-
-    notes: int
-    passages: int
-    embedded: int
-
-
 class CatalogReader:
     """One read-only connection. Raises IndexUnavailable when the index cannot be used."""
 
@@ -122,16 +114,6 @@ class CatalogReader:
             yield
         finally:
             self._connection.set_progress_handler(None)
-
-    def first_fill(self) -> FirstFill | None:
-        """Return the progress of the first embedding; None once it was complete, which put a model in force.
-
-        Without a model it never completes.
-        """
-        if self._connection.execute("SELECT 1 FROM model_in_force").get is not None:
-            return None
-        counts: Any = self._connection.execute(_FIRST_FILL).fetchall()[0]
-        return FirstFill(*counts)
 
     # Entries
 
@@ -283,11 +265,6 @@ VALUES_OF_JSON = "(SELECT value FROM json_each(?))"
 """A parameter that is a JSON array, as the right side of IN."""
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
 _NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
-_FIRST_FILL = """
-    SELECT (SELECT count(*) FROM entry_meta),
-           (SELECT count(DISTINCT passage_id) FROM chunk),
-           (SELECT coalesce(max(vectors), 0) FROM (SELECT count(*) AS vectors FROM embedding GROUP BY model_id))
-"""
 
 
 def _casefold(*arguments: object) -> str:

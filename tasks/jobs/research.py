@@ -46,7 +46,6 @@ from ...runtime.layout import home_folder
 from ...runtime.settings import Settings, child_environment
 from ...services.ideas.ledger import find_idea, slug_of
 from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, request_research, unresearched
-from ...services.index_backlog import WALK
 from ...services.retrying import retry_edit
 from ...services.spending import SpendingBook, Unit
 from ...services.stores import vault_store
@@ -72,6 +71,7 @@ from .research_child import (
 log = logging.getLogger(__name__)
 
 CHILD = "memoryvault.tasks.jobs.research_child"
+WALK = "index.reconcile"
 START_SECONDS = 5.0
 """Seconds for the child to start and to end, in addition to the budget."""
 WRITE_SECONDS = 20.0
