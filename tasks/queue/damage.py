@@ -23,7 +23,7 @@ from ...vault.marker import has_ended, last_event_at, list_markers, marker_path,
 from . import queries, schema
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger, NewJob
-from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, is_readable_anew, open_readonly
+from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, open_readonly
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
@@ -48,8 +48,6 @@ def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICI
     path = Path(state.queue_db)
     ledger = note = None
     damage = find_damage(path, schema.SHAPE)
-    if damage is None and not is_readable_anew(path):  # For a large file, which `find_damage` does not read completely.
-        damage = "its newest job can't be read"
     if damage is None:
         try:
             ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)

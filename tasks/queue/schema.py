@@ -176,8 +176,6 @@ _NEWEST_JOB = "SELECT * FROM job ORDER BY id DESC LIMIT 1"
 SHAPE = Shape(TABLES, VERSION, [("job", "history")])
 
 
-CHECKED_BYTES = 64 * 1024 * 1024
-"""A file up to this size is read completely at the worker's start; damage of a larger one shows in use."""
 COPY_BUSY_SECONDS = 5.0
 
 
@@ -187,8 +185,7 @@ def find_damage(path: Path, shape: Shape | None = None) -> str | None:
     SQLite's own check does not decode texts, so every row is read here and compared with `shape`.
     """
     try:
-        size = path.stat().st_size
-        if not 0 < size <= CHECKED_BYTES:
+        if path.stat().st_size == 0:
             return None
         with closing(open_readonly(path)) as conn:
             found = conn.execute("PRAGMA integrity_check").fetchone()[0]

@@ -17,7 +17,6 @@ from memoryvault.runtime.layout import StatePaths
 from memoryvault.services.cursors import Cursors
 from memoryvault.services.spending import BudgetRefused, SpendingBook
 from memoryvault.services.state_db import replace_texts
-from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.damage import (
     back_up,
     backup_of,
@@ -135,20 +134,6 @@ def test_a_value_of_another_type_is_damage(state: StatePaths, change: str) -> No
     assert opened.note is not None
     assert "job holds a value of another type" in opened.note
     assert len(kept(state)) == 1
-
-
-def test_a_large_file_whose_newest_job_is_lost_is_set_aside(state: StatePaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that finds it damaged starts anew: it would find the same file again, every few seconds."""
-    monkeypatch.setattr(schema, "CHECKED_BYTES", 0)
-    filled(state)
-    with closing(sqlite3.connect(state.queue_db)) as conn:
-        pages = [row[0] for row in conn.execute("SELECT pageno FROM dbstat WHERE name = 'job' AND pagetype = 'leaf'")]
-    overwrite(state.queue_db, (max(pages) - 1) * 4096)
-    assert not is_readable_anew(Path(state.queue_db))
-    with reopen(state) as ledger:
-        assert ledger.list_jobs() == []
-    assert len(kept(state)) == 1
-    assert is_readable_anew(Path(state.queue_db))
 
 
 def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:
