@@ -69,7 +69,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
     path = Path(path)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with keep_in_place(path), closing(_connect_or_create(path)) as conn:
+        with keep_in_place(path), closing(_connect(path)) as conn:
             conn.row_factory = sqlite3.Row
             retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
@@ -86,13 +86,9 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
         raise _unavailable(path, error) from error
 
 
-def _connect_or_create(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     if not path.exists():
         path.touch(mode=0o600)
-    return _connect(path)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
 
 
