@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..runtime.errors import QueueUnavailable, SchemaTooNew
 from ..runtime.paths import explain_file_system
-from ..tasks.queue.damage import keep_in_place, restore_if_damaged
+from ..tasks.queue.damage import restore_if_damaged, sole_use
 from ..tasks.queue.schema import (
     DATABASE_ERRORS,
     Shape,
@@ -69,7 +69,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
     path = Path(path)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with keep_in_place(path), closing(_connect(path)) as conn:
+        with sole_use(path), closing(_connect(path)) as conn:
             conn.row_factory = sqlite3.Row
             retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
@@ -140,7 +140,7 @@ def checkpoint(path: Path | str) -> bool:
     reading them. Raises QueueUnavailable."""
     path = Path(path)
     try:
-        with keep_in_place(path), closing(_connect(path)) as conn:
+        with sole_use(path), closing(_connect(path)) as conn:
             return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     except (*DATABASE_ERRORS, OSError) as error:
         raise unavailable(path, error) from error  # Not replaced here: only its worker replaces a queue.

@@ -137,7 +137,7 @@ def back_up(path: Path) -> bool:
     """
     if not path.exists():
         return False
-    with keep_in_place(path):
+    with sole_use(path):
         return find_damage(path) is None and _copy(path, backup_of(path))
 
 
@@ -166,11 +166,11 @@ def _copy(path: Path, target: Path) -> bool:
 def restore_if_damaged(path: Path, shape: Shape | None = None) -> str | None:
     """Set a broken database aside and restore its daily copy; return what was done, None if it is sound.
 
-    Only one of several processes does so, when nobody has the file open any more (`keep_in_place`). Raises OSError.
+    Only one of several processes does so, when nobody has the file open any more (`sole_use`). Raises OSError.
     """
     if not path.exists() or find_damage(path, shape) is None:
         return None
-    with replacement_lock(path):
+    with sole_use(path):
         return None if (damage := find_damage(path, shape)) is None else _restore(path, damage, shape)
 
 
@@ -180,29 +180,16 @@ LOCK_POLL_SECONDS = 0.01
 
 
 @contextlib.contextmanager
-def keep_in_place(path: Path) -> Iterator[None]:
-    """Keep the file from being replaced while it is open. SQLite finds a database's log by its name, so a process with
-    the old file open would write into the log of the new one. Raises OSError.
+def sole_use(path: Path) -> Iterator[None]:
+    """Hold the lock beside the file, so that one process at a time opens or replaces it. SQLite finds a database's log
+    by its name, so a process with the old file open would write into the log of the new one. Raises OSError.
     """
-    with _lock_beside(path, fcntl.LOCK_SH):
-        yield
-
-
-@contextlib.contextmanager
-def replacement_lock(path: Path) -> Iterator[None]:
-    """Hold the lock for replacing a file that nobody has open, one process at a time. Raises OSError."""
-    with _lock_beside(path, fcntl.LOCK_EX):
-        yield
-
-
-@contextlib.contextmanager
-def _lock_beside(path: Path, operation: int) -> Iterator[None]:
     lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     until = time.monotonic() + LOCK_SECONDS
     try:
         while True:
             try:
-                fcntl.flock(lock, operation | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
                 if time.monotonic() > until:
