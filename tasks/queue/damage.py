@@ -34,7 +34,7 @@ class OpenedQueue:
 
     ledger: Ledger
     rebuilt: bool
-    """The file is new: spool and markers must be read."""
+    """No worker has used the file: spool and markers must be read."""
     note: str | None
     """A line for the user, if something was done."""
 
@@ -61,20 +61,10 @@ def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICI
         )
         kill_point("queue-set-aside")
         ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
-    rebuilt = not ledger.is_complete()
+    rebuilt = ledger.worker() is None  # It beats after it has read spool and markers.
     if rebuilt:
         _restore_pauses(ledger, backup_of(path))
     return OpenedQueue(ledger, rebuilt, note)
-
-
-def finish_rebuilding(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
-    """Recreate the jobs of unmined sessions, then mark queue.db as complete; return how many jobs.
-
-    If killed, the next start repeats it, which has no further effect.
-    """
-    made = requeue_unmined(state, ledger, quiet_seconds)
-    ledger.mark_complete()
-    return made
 
 
 def set_aside(path: Path) -> Path:

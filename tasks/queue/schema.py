@@ -81,9 +81,6 @@ TABLES = (
 )
 VERSION = 2
 
-APPLICATION_ID = 0x4D56_5121
-"""Set in the file's header once the file is complete: see `damage`."""
-
 
 class QueueDamaged(QueueUnavailable):
     """queue.db is not a database, or broken; the worker sets it aside and creates a new one."""

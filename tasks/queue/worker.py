@@ -25,7 +25,7 @@ from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
 from . import schema
 from .app import ThreadConsumer, VaultHuey
-from .damage import finish_rebuilding, open_queue, restore_if_damaged
+from .damage import open_queue, requeue_unmined, restore_if_damaged
 from .dispatcher import Clockwork, Dispatcher, reconcile
 from .executor import Executor
 from .job import Handler
@@ -298,7 +298,7 @@ class Worker:
         reconcile(ledger, sole=sole)
         if opened.rebuilt:
             self._spool.ingest()
-            made = finish_rebuilding(state, ledger, context.quiet_seconds)
+            made = requeue_unmined(state, ledger, context.quiet_seconds)
             if made:
                 log.warning("%d sessions that were not mined to their end are queued again", made)
         if not self._closed():

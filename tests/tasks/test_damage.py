@@ -20,7 +20,6 @@ from memoryvault.services.state_db import replace_texts
 from memoryvault.tasks.queue.damage import (
     back_up,
     backup_of,
-    finish_rebuilding,
     open_queue,
     requeue_unmined,
     restore_if_damaged,
@@ -54,7 +53,7 @@ def filled(state: StatePaths) -> None:
                 ledger.bury(taken, "it was hopeless")
         ledger.enqueue("effect", {"key": "queued"}, unique_key="queued")
         ledger.pause("single")
-        ledger.mark_complete()
+        ledger.beat("somebody", 1, "0.1.0")
         move_log(ledger)
 
 
@@ -79,7 +78,7 @@ def reopen(state: StatePaths) -> Ledger:
     """As a worker does at its start."""
     opened = open_queue(state, policies=POLICIES, busy_seconds=5.0)
     if opened.rebuilt:
-        finish_rebuilding(state, opened.ledger, 90.0)
+        requeue_unmined(state, opened.ledger, 90.0)
     return opened.ledger
 
 
@@ -91,7 +90,7 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
     overwrite(state.queue_db, 0)
     opened = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
     with opened.ledger as ledger:
-        finish_rebuilding(state, ledger, 90.0)
+        requeue_unmined(state, ledger, 90.0)
         (job,) = ledger.list_jobs()
         assert (job.kind, job.args, job.unique_key) == (
             "reflect.session", {"session": "unmined"}, "reflect.session:unmined",
@@ -231,7 +230,6 @@ def filled_queue(state: StatePaths) -> bytes:
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
         ledger.beat("somebody", 1, "0.1.0")
-        ledger.mark_complete()
         move_log(ledger)
     return Path(state.queue_db).read_bytes()
 
