@@ -43,7 +43,7 @@ from ..vault.marker import (
 from ..vault.project import project_of
 from ..vault.turn import Origin, Role
 from ..vault.wording import cut, one_line
-from .corpus.store import CorpusStore, OldSession
+from .corpus.store import CorpusStore
 from .journal import Act, Journal
 from .paging import Listed, page_of
 from .stores import vault_store
@@ -69,16 +69,15 @@ class SessionRow:
     learned: int
     """Number of entries first learned in it."""
     marker: Marker | None = None
-    old: OldSession | None = None
-    """When it was mined from its transcript without a marker."""
+    """Its marker, or what that would hold."""
 
     @property
     def host(self) -> str:
-        return self._source.host if self._source else ""
+        return self.marker.host if self.marker else ""
 
     @property
     def cwd(self) -> str:
-        return self._source.cwd if self._source else ""
+        return self.marker.cwd if self.marker else ""
 
     @property
     def project(self) -> str:
@@ -87,15 +86,11 @@ class SessionRow:
     @property
     def transcript(self) -> str:
         """Path of the transcript; '' if unknown."""
-        return self.marker.transcript if self.marker is not None else self.old.path if self.old is not None else ""
+        return self.marker.transcript if self.marker else ""
 
     @property
     def mined_bytes(self) -> int:
-        return self._source.offset if self._source else 0
-
-    @property
-    def _source(self) -> Marker | OldSession | None:
-        return self.marker or self.old
+        return self.marker.offset if self.marker else 0
 
 
 @dataclass(frozen=True)
@@ -227,17 +222,13 @@ def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[Se
             at = last_event_at(marker_path(markers, session, state))
             if at is not None:
                 rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
-    for session, old in _old(settings).items():
+    for session, (marker, modified) in CorpusStore(settings.state).sessions().items():
         if session not in rows:
-            rows[session] = SessionRow(session, old.modified, OLD, learned.get(session, (0, ""))[0], old=old)
+            rows[session] = SessionRow(session, modified, OLD, learned.get(session, (0, ""))[0], marker)
     for session, (count, day) in learned.items():
         if session not in rows:
             rows[session] = SessionRow(session, _day(day), "", count)
     return sorted(rows.values(), key=lambda row: (-row.last, row.id))
-
-
-def _old(settings: Settings) -> Mapping[str, OldSession]:
-    return CorpusStore(settings.state).sessions() if Path(settings.state.state_db).exists() else {}
 
 
 def _entries(settings: Settings, session: str) -> list[EntryRow]:
