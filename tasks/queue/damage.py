@@ -12,7 +12,6 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,43 +27,28 @@ from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, open_read
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
-@dataclass(frozen=True)
-class OpenedQueue:
-    """A working ledger, and what had to be done for it."""
-
-    ledger: Ledger
-    rebuilt: bool
-    """No worker has used the file: spool and markers must be read."""
-    note: str | None
-    """A line for the user, if something was done."""
-
-
-def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICIES, busy_seconds: float) -> OpenedQueue:
-    """Return the ledger of this state folder; a damaged file is set aside first. The caller must hold the worker's
-    lock.
+def open_queue(
+    state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICIES, busy_seconds: float
+) -> tuple[Ledger, str | None]:
+    """Return the ledger of this state folder, and a line for the user if a damaged file was set aside for it. The
+    caller must hold the worker's lock.
 
     Raises QueueUnavailable (locked, read-only, disk full) and SchemaTooNew, as Ledger does.
     """
     path = Path(state.queue_db)
-    ledger = note = None
     damage = find_damage(path, schema.SHAPE)
     if damage is None:
         try:
-            ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
+            return Ledger(path, policies=policies, busy_seconds=busy_seconds), None
         except QueueDamaged as error:
             damage = str(error)
-    if ledger is None:
-        kept = set_aside(path)
-        note = (
-            f"queue.db was damaged ({damage}): it is kept as {kept.name}; "
-            "the jobs come again from the spool and the session markers"
-        )
-        kill_point("queue-set-aside")
-        ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
-    rebuilt = ledger.worker() is None  # It beats after it has read spool and markers.
-    if rebuilt:
-        _restore_pauses(ledger, backup_of(path))
-    return OpenedQueue(ledger, rebuilt, note)
+    kept = set_aside(path)
+    kill_point("queue-set-aside")
+    note = (
+        f"queue.db was damaged ({damage}): it is kept as {kept.name}; "
+        "the jobs come again from the spool and the session markers"
+    )
+    return Ledger(path, policies=policies, busy_seconds=busy_seconds), note
 
 
 def set_aside(path: Path) -> Path:
@@ -215,13 +199,14 @@ def _restore(path: Path, damage: str, shape: Shape | None) -> str:
     )
 
 
-def _restore_pauses(ledger: Ledger, source: Path) -> None:
-    """Restore schedules' last slots and the user's pauses if the ledger has none."""
-    schedules, pauses = [], []
+def restore_pauses(state: StatePaths, ledger: Ledger) -> None:
+    """Restore schedules' last slots and the user's pauses from the daily copy, if the ledger has none."""
+    source = backup_of(Path(state.queue_db))
     if not source.exists() or find_damage(source, schema.SHAPE) is not None:
         return
+    schedules, pauses = [], []
     with contextlib.suppress(*DATABASE_ERRORS), contextlib.closing(open_readonly(source)) as conn:
-        schedules = conn.execute(queries.ALL_SCHEDULES).fetchall()
+        schedules = conn.execute(queries.SCHEDULE_STATES).fetchall()
         pauses = conn.execute(queries.ALL_PAUSES).fetchall()
     with ledger.transaction(durable=True) as new:
         new.executemany(queries.RESTORE_SCHEDULE, schedules)

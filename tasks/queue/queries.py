@@ -212,7 +212,6 @@ WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_stat
 
 # ---- rebuilding a damaged file
 
-ALL_SCHEDULES = "SELECT name, last_slot, paused_at FROM schedule_state"
 RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?, ?)"
 ALL_PAUSES = "SELECT kind, paused_at FROM kind_state"
 RESTORE_PAUSE = "INSERT OR IGNORE INTO kind_state VALUES (?, ?)"

@@ -23,6 +23,7 @@ from memoryvault.tasks.queue.damage import (
     open_queue,
     requeue_unmined,
     restore_if_damaged,
+    restore_pauses,
 )
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
@@ -76,10 +77,10 @@ def kept(state: StatePaths) -> list[str]:
 
 def reopen(state: StatePaths) -> Ledger:
     """As a worker does at its start."""
-    opened = open_queue(state, policies=POLICIES, busy_seconds=5.0)
-    if opened.rebuilt:
-        requeue_unmined(state, opened.ledger, 90.0)
-    return opened.ledger
+    ledger, _ = open_queue(state, policies=POLICIES, busy_seconds=5.0)
+    if ledger.worker() is None:
+        requeue_unmined(state, ledger, 90.0)
+    return ledger
 
 
 def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePaths) -> None:
@@ -88,8 +89,10 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
     filled(state)
     assert back_up(Path(state.queue_db))
     overwrite(state.queue_db, 0)
-    opened = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
-    with opened.ledger as ledger:
+    ledger, note = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
+    with ledger:
+        assert ledger.worker() is None, "no worker has filled it"
+        restore_pauses(state, ledger)
         requeue_unmined(state, ledger, 90.0)
         (job,) = ledger.list_jobs()
         assert (job.kind, job.args, job.unique_key) == (
@@ -97,8 +100,8 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
         )  # fmt: skip
         assert job.run_at <= ledger.now()
         assert ledger.paused() == ["single"], "what the user paused stays so, by the copy of the night"
-    assert opened.note is not None
-    assert kept(state)[0] in opened.note
+    assert note is not None
+    assert kept(state)[0] in note
     with reopen(state):
         pass
     assert len(kept(state)) == 1, "it is set aside once"
@@ -128,10 +131,10 @@ def test_a_value_of_another_type_is_damage(state: StatePaths, change: str) -> No
     filled(state)
     with closing(sqlite3.connect(state.queue_db)) as conn, conn:
         conn.execute(f"UPDATE job SET {change} WHERE state = 'queued'")
-    opened = open_queue(state, busy_seconds=1.0)
-    opened.ledger.close()
-    assert opened.note is not None
-    assert "job holds a value of another type" in opened.note
+    ledger, note = open_queue(state, busy_seconds=1.0)
+    ledger.close()
+    assert note is not None
+    assert "job holds a value of another type" in note
     assert len(kept(state)) == 1
 
 
