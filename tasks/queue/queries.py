@@ -162,7 +162,8 @@ BACKLOG = """
       (SELECT count(*) FROM job WHERE state = 'running'),
       (SELECT count(*) FROM job WHERE state = 'queued' AND run_at <= :now
          AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)),
-      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now)
+      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
+      (SELECT count(*) FROM job WHERE state = 'dead')
 """
 TO_DO = """
     SELECT kind, count(*) FROM (
