@@ -16,7 +16,7 @@ from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models,
 from ..runtime.errors import UsageError
 from ..services.indexing import UPGRADE_KIND
 from ..services.stores import open_index
-from ..services.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force
+from ..services.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from .arguments import refuse_options_of_others
 from .context import Context
@@ -180,7 +180,7 @@ def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, 
         return {"in_force": True, "before": None, "to_do": to_do, "job": None}
     if to_do and args.now:
         progress = partial(draw_share, "embedding") if sys.stderr.isatty() else None
-        complete = is_complete(embed_beside(settings, name, NO_LIMIT_SECONDS, on_progress=progress))
+        complete = is_complete(embed_beside(request_of(settings, name, NO_LIMIT_SECONDS), on_progress=progress))
         to_do = 0 if complete else to_do
     with open_ledger(settings) as ledger:
         if to_do:

@@ -4,14 +4,13 @@ A low-priority child process loads the new model and computes its vectors beside
 answering with the old model. When none is missing, one row of index.db changes and the service is told. Missing vectors
 are found by a join, so a kill costs one batch.
 
-`python -m memoryvault.services.upgrading` is the child: model and seconds as JSON on stdin, a report as JSON on stdout.
+`python -m memoryvault.services.upgrading` is the child: a request as JSON on stdin, a report as JSON on stdout.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from ..index.store import IndexStore
 from ..runtime.errors import ModelUnavailable
 from ..runtime.killpoint import kill_point
 from ..runtime.priority import lower_priority
-from ..runtime.settings import Settings, load_settings
+from ..runtime.settings import Settings
 from ..tasks.queue import supervisor
 from ..tasks.queue.ledger import Ledger
 from .indexing import UPGRADE_KIND, upgrade_key
@@ -43,6 +42,16 @@ CAN_NOT_LOAD = 3
 
 
 @dataclass(frozen=True)
+class UpgradeRequest:
+    """Input of the child."""
+
+    index_db: str
+    models_folder: str
+    model: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class UpgradeReport:
     """Numbers of texts: embedded in this turn, failed, to do (including failed), and all."""
 
@@ -53,17 +62,19 @@ class UpgradeReport:
 
 
 def embed_beside(
-    settings: Settings, model: str, seconds: float, *, on_progress: Callable[[int, int], None] | None = None
+    request: UpgradeRequest,
+    *,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> UpgradeReport:
     """Embed texts that have no vector of the model, in this process, for at most `seconds`.
 
     Raises ModelUnavailable, IndexUnavailable.
     """
-    until = time.monotonic() + seconds
-    with IndexStore(Path(settings.state.index_db)) as store:
-        if not store.pending_count(model):
+    until = time.monotonic() + request.seconds
+    with IndexStore(Path(request.index_db)) as store:
+        if not store.pending_count(request.model):
             return UpgradeReport(0, 0, 0, 0)
-        embedder = load_embedder(model, models_folder=Path(settings.state.models))
+        embedder = load_embedder(request.model, models_folder=Path(request.models_folder))
         store.model_id(embedder.name, embedder.dimension)
 
         def told(done: int, total: int) -> None:
@@ -74,12 +85,12 @@ def embed_beside(
         report = drain(
             store,
             embed_with(embedder),
-            model=model,
+            model=request.model,
             batch_texts=BATCH_TEXTS,
             should_stop=lambda: time.monotonic() > until,
             on_progress=told,
         )
-        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == model)
+        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)
     if report.reason is not None:
         raise ModelUnavailable(report.reason)
     return UpgradeReport(report.processed, report.errors, report.remaining, total)
@@ -101,6 +112,17 @@ def put_in_force(settings: Settings, model: str) -> None:
     # Without an answer: the service reads the same row when it starts, and until then uses its own vectors.
     with suppress(ServiceUnavailable, ServiceRefused), RecallClient(settings.state.recall_socket) as client:
         client.reload()
+
+
+def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
+    """Return the request for `embed_beside`."""
+    state = settings.state
+    return UpgradeRequest(
+        index_db=str(state.index_db),
+        models_folder=str(state.models),
+        model=model,
+        seconds=seconds,
+    )
 
 
 def ask_for(ledger: Ledger, model: str) -> int | None:
@@ -127,9 +149,9 @@ def main() -> int:
     """Run the child process."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
-    request = json.load(sys.stdin)
+    request = UpgradeRequest(**json.load(sys.stdin))
     try:
-        report = embed_beside(load_settings(os.environ), request["model"], request["seconds"])
+        report = embed_beside(request)
     except ModelUnavailable as error:
         print(error, file=sys.stderr)
         return CAN_NOT_LOAD

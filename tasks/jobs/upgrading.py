@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from ...index.models import wanted_model
 from ...runtime.errors import ModelUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings
 from ...services.stores import open_index
-from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, is_complete, put_in_force
+from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, UpgradeRequest, is_complete, put_in_force, request_of
 from ..queue.child_job import run_json_child
 from ..queue.job import Dead, Postpone, RunningJob
 from ..queue.kinds import Json
@@ -35,7 +36,7 @@ def upgrade_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
     if in_force == model and pending == 0:
         return {"model": model}
-    report = _in_child(job, settings, model)
+    report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
     try:
         complete = is_complete(report)
     except ModelUnavailable as error:
@@ -49,14 +50,14 @@ def upgrade_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     return {"model": model, "embedded": report.embedded, "failed": report.failed}
 
 
-def _in_child(job: RunningJob, settings: Settings, model: str) -> UpgradeReport:
+def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:
     return run_json_child(
         job,
         settings,
         CHILD,
-        {"model": model, "seconds": SLICE_SECONDS},
+        asdict(request),
         parse=lambda report: UpgradeReport(**report),
-        deadline_seconds=SLICE_SECONDS + LOAD_SECONDS,
+        deadline_seconds=request.seconds + LOAD_SECONDS,
         verb="embedding",
         dead_status=CAN_NOT_LOAD,
     )
