@@ -44,8 +44,8 @@ class LoopbackModel:
     streams: bool = True
     usage: bool = True
     faults: list[str] = field(default_factory=list)
-    """One for each of the next requests: ok, 429, 500, redirect, truncated, no-finish, garbage, not-object, slow,
-    silent, huge, cut, dialect, error-event."""
+    """One for each of the next requests: ok, 429, 429-soon, 500, redirect, truncated, no-finish, garbage, not-object,
+    slow, silent, huge, cut, dialect, error-event."""
     elsewhere: str = ""
     """Where `redirect` points to."""
     requests: list[Request] = field(default_factory=list)
@@ -95,8 +95,8 @@ def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, body: Mapping[str, Any], fault: str) -> None:
             match fault:
-                case "429":
-                    self._status(429, {"Retry-After": "3600"})
+                case "429" | "429-soon":
+                    self._status(429, {"Retry-After": "0.05" if fault == "429-soon" else "3600"})
                 case "500":
                     self._status(500)
                 case "redirect":

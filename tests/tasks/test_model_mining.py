@@ -178,14 +178,20 @@ def test_after_a_failure_the_other_windows_are_not_asked_about(
     assert isinstance(mined.model["windows_not_asked"], int)
 
 
-def test_the_pause_that_an_endpoint_asks_for_is_left_to_the_job(sandbox: Sandbox, model: LoopbackModel) -> None:
+@pytest.mark.slow
+def test_a_short_pause_is_waited_for_once_and_a_long_one_is_not(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model)
+    model.faults = ["429-soon"]
+    assert len(lessons(mine(sandbox, settings))) == 1
+    AnswerCache(settings.state).forget(path.stem for path in Path(settings.state.cache, "answers").iterdir())
+    model.faults = ["429-soon", "429-soon"]
+    assert lessons(mine(sandbox, settings)) == []
     model.faults = ["429"]
-    mined = mine(sandbox, settings)
-    assert lessons(mined) == []
-    assert mined.model[model_mining.AGAIN] == 3600.0
-    assert len(model.requests) == 1
-    assert spent(settings).spent == 0, "what was turned away cost nothing"
+    started = time.monotonic()
+    assert lessons(mine(sandbox, settings)) == []
+    assert time.monotonic() - started < 60, "its pause is an hour"
+    assert len(model.requests) == 5
+    assert spent(settings).spent == TOKENS, "what was turned away cost nothing"
 
 
 def test_an_answer_that_cannot_be_kept_is_used_all_the_same(sandbox: Sandbox, model: LoopbackModel) -> None:
