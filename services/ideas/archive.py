@@ -205,13 +205,13 @@ def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
     return found
 
 
-def purge_trash(store: VaultStore) -> int:
-    """Delete ideas permanently that have been in the trash for 30 days; return how many.
+def purge_trash(store: VaultStore, today: date | None = None) -> int:
+    """Delete ideas permanently that have been in the trash for 30 days at `today`; return how many.
 
     Ideas without a date, such as a folder that was dragged there, are dated today. Recover an interrupted act first
     (`Journal.recover`). Raises VaultUnavailable.
     """
-    limit = store.today() - timedelta(days=TRASH_DAYS)
+    limit = (today or store.today()) - timedelta(days=TRASH_DAYS)
     purged = 0
     for slug in _folders(store, IDEA_TRASH):
         folder = f"{IDEA_TRASH}/{slug}"

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...runtime.days import SECONDS_PER_DAY
+from ...runtime.days import SECONDS_PER_DAY, local_day
 from ...runtime.errors import VaultUnavailable
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
 from ...services.completion import CALLS_FOLDER
+from ...services.cursors import Cursors
 from ...services.forgetting import forget_deleted
 from ...services.ideas.archive import purge_trash
 from ...services.ideas.ledger import clean_beside_list
@@ -29,6 +30,9 @@ from ..queue.kinds import Json
 from .research_child import PURPOSE as RESEARCH_FOLDER
 
 ROTATE_DAYS = 7
+SCAN, LAST_RUN = "upkeep", "logs.rotate"
+STRIDE_SECONDS = 2 * SECONDS_PER_DAY
+"""A larger step of the clock between two runs is suspected to be wrong, and trusted after this time."""
 KEEP_DAYS = 30
 ROTATE_BYTES = 50_000_000
 """A log that reaches this size is rotated before its week is over."""
@@ -47,10 +51,11 @@ def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     """Handle logs.rotate."""
     job.check_owned()
     state, now = settings.state, time.time()
+    steady = steady_time(Cursors(state.state_db, SCAN), now)
     done: dict[str, Json] = {
         "rotated": [*rotate_logs(state, now)],
-        "deleted": delete_old(state, now),
-        "temporaries": clean_temporaries(state, now),
+        "deleted": delete_old(state, steady),
+        "temporaries": clean_temporaries(state, steady),
     }
     with contextlib.suppress(VaultUnavailable):
         store = vault_store(settings)
@@ -58,17 +63,34 @@ def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         Journal(settings.state, store).recover()
         # What a kill left, or what could not be written, when the index lost a deleted note.
         done["forgotten"] = forget_deleted(settings, store, ())
-        done["deleted_ideas"] = purge_trash(store)
-    done["pruned"] = _prune(settings, job)
+        done["deleted_ideas"] = purge_trash(store, local_day(steady))
+    done["pruned"] = _prune(settings, job, now - steady)
     done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
     return {name: value for name, value in done.items() if value}
 
 
-def _prune(settings: Settings, job: RunningJob) -> int:
+def steady_time(runs: Cursors, now: float) -> float:
+    """Return the time, in Unix seconds, that decides whether files are old enough to be deleted; at most `now`.
+
+    A machine that starts with a date a year ahead would run the missed slots within seconds, and the user would lose
+    files that are kept for 30 days. So a leap of the clock is trusted only when two more days have passed; after a long
+    absence, files are deleted two days later than usual.
+    """
+    last = runs.get(LAST_RUN) or {"at": now}
+    believed, leapt_at = float(last["at"]), float(last.get("leapt_at", now))
+    if now <= believed + STRIDE_SECONDS or now >= leapt_at + STRIDE_SECONDS:
+        runs.set(LAST_RUN, {"at": now})
+        return now
+    # A step back from the future that does not go all the way is another leap.
+    runs.set(LAST_RUN, {"at": believed, "leapt_at": min(now, leapt_at)})
+    return believed + STRIDE_SECONDS
+
+
+def _prune(settings: Settings, job: RunningJob, ahead_seconds: float) -> int:
     pruned = 0
     with open_ledger(settings) as ledger:
         while job.still_owned():
-            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY, PRUNE_JOBS)
+            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY + ahead_seconds, PRUNE_JOBS)
             pruned += some
             if some < PRUNE_JOBS:
                 break

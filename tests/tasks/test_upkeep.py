@@ -3,14 +3,24 @@
 import json
 import os
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from memoryvault.runtime.days import SECONDS_PER_DAY
 from memoryvault.runtime.layout import StatePaths
-from memoryvault.tasks.jobs.upkeep import KEEP_DAYS, clean_temporaries, delete_old, rotate_logs
+from memoryvault.services.cursors import Cursors
+from memoryvault.services.ideas.ledger import IDEA_TRASH
+from memoryvault.tasks.jobs.upkeep import (
+    KEEP_DAYS,
+    LAST_RUN,
+    SCAN,
+    clean_temporaries,
+    delete_old,
+    rotate_logs,
+    steady_time,
+)
 from memoryvault.tasks.queue.damage import backup_of
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -61,6 +71,44 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
     assert {name: Path(state.root, name).exists() for name in files} == {
         name: kept for name, (_, kept) in files.items()
     }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("days", "kept"), [(364, True), (1, False)])
+def test_a_clock_that_leapt_ahead_deletes_nothing_for_good(sandbox: ForkedSandbox, days: int, kept: bool) -> None:
+    """Of an idea that was deleted 31 days ago, by the clock: the run before was so many days ago."""
+    sandbox.memory("service", "worker", "--until-idle")
+    Cursors(sandbox.state / "state.db", SCAN).set(LAST_RUN, {"at": time.time() - days * SECONDS_PER_DAY})
+    trashed = sandbox.vault / IDEA_TRASH / "one"
+    trashed.mkdir(parents=True)
+    deleted = (datetime.now().astimezone() - timedelta(days=31)).date().isoformat()
+    (trashed / "_index.md").write_text(f"---\nkind: idea\nstatus: dismissed\ndeleted: {deleted}\n---\n\n# One\n")
+    aside = sandbox.state / "queue.db.damaged-20260101T000000Z"
+    aside.touch()
+    os.utime(aside, (1, time.time() - 31 * SECONDS_PER_DAY))
+    with Ledger(sandbox.state / "queue.db") as ledger, ledger.transaction() as conn:
+        conn.execute("UPDATE job SET finished_at = :old WHERE state = 'done'", {"old": aside.stat().st_mtime})
+        old = [job.id for job in ledger.list_jobs(["done"])]
+    assert old
+    for _ in range(2):  # The next morning's run may be due a minute after the one that was caught up.
+        sandbox.memory("jobs", "schedule", "run", "logs-rotate")
+        sandbox.memory("service", "worker", "--until-idle")
+        assert (trashed.exists(), aside.exists()) == (kept, kept)
+        with Ledger(sandbox.state / "queue.db") as ledger:
+            assert (min(job.id for job in ledger.list_jobs(["done"])) == min(old)) is kept
+
+
+def test_a_leap_of_the_clock_is_believed_when_it_has_run_on_for_two_days(tmp_path: Path) -> None:
+    runs, day, leap = Cursors(tmp_path / "state.db", SCAN), SECONDS_PER_DAY, 40 * SECONDS_PER_DAY
+    times = [0, day, leap, leap + 60, leap + day, leap + 2 * day, leap + 3 * day]
+    assert [steady_time(runs, now) for now in times] == [0, day, *[3 * day] * 3, leap + 2 * day, leap + 3 * day]
+
+
+def test_a_leap_of_the_clock_that_was_set_right_counts_for_nothing(tmp_path: Path) -> None:
+    runs, day, leap = Cursors(tmp_path / "state.db", SCAN), SECONDS_PER_DAY, 400 * SECONDS_PER_DAY
+    assert [steady_time(runs, now) for now in (0, leap, leap + 60, day)] == [0, 2 * day, 2 * day, day]
+    assert [steady_time(runs, now) for now in (leap, leap / 2, leap / 2 + day)] == [3 * day] * 3
+    assert [steady_time(runs, now) for now in (leap / 2 + 2 * day, day)] == [leap / 2 + 2 * day, day]
 
 
 @pytest.mark.slow
