@@ -50,8 +50,8 @@ class Steps(Generic[Place]):
     def decided(self, place: Place, verdict: str) -> None:
         """Record a decision at `place`; its act is the newest of the run, unless the decision changed no file."""
         self.verdicts.append(verdict)
-        acts = reversed(self._reviewer.journal.acts())
-        newest = next((act.id for act in acts if act.run == self._run), None)
+        acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
+        newest = next(acts, None)
         self._done.append((place, None if newest in self._known else newest))
         if newest is not None:
             self._known.add(newest)

@@ -40,6 +40,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 from .rejected_texts import rejected_by, with_restored, without_rejected
+from .reverse_lines import lines_from_end
 
 log = logging.getLogger(__name__)
 
@@ -330,6 +331,37 @@ class Journal:
                     found.setdefault(act.id, act)
         return list(found.values())
 
+    def newest(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Act]:
+        """Yield the recorded acts, newest first; the files are only read as far as the caller iterates.
+
+        `is_wanted` filters lines before parsing, which costs fifty times as much because lines hold whole notes. It may
+        accept lines that are not needed.
+        """
+        seen: set[str] = set()
+        for file in reversed(self.files):
+            for line in lines_from_end(file):
+                if is_wanted(line):
+                    with suppress(ValueError, KeyError, TypeError):
+                        act = self._read(json.loads(line))
+                        if act.id not in seen:
+                            seen.add(act.id)
+                            yield act
+
+    def newest_of(self, paths: Collection[str]) -> Iterator[Act]:
+        """Yield the acts that may have changed or moved one of `paths`, newest first; `paths` may grow meanwhile."""
+        marks: dict[str, bytes] = {}
+
+        def is_wanted(line: bytes) -> bool:
+            marks.update({path: _member("path", path) for path in paths if path not in marks})
+            return _MOVES in line or any(mark in line for mark in marks.values())
+
+        return self.newest(is_wanted)
+
+    def newest_decisions(self) -> Iterator[Act]:
+        """Yield the acts of reviews and the acts that undo others, newest first."""
+        mark = _member("actor", "review")
+        return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
+
     # Steps
 
     def _expect(self, change: Change, moves: Sequence[FolderMove], consent: Consent | None) -> None:
@@ -493,6 +525,16 @@ class Journal:
             # Complete a line that a crash cut short.
             start = b"" if _ends_whole(file) else b"\n"
             append_synced(file, start + json.dumps(act).encode("ascii") + b"\n")
+
+
+def _member(name: str, value: object) -> bytes:
+    """Return the bytes of a JSON member as they stand in a line. Quotes are escaped in the text of a note, so the bytes
+    never match there."""
+    return json.dumps({name: value})[1:-1].encode("ascii")
+
+
+_UNDOES_NONE = _member("undoes", [])
+_MOVES = b'"moves": ['
 
 
 def _history(act: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from memoryvault.cli.review import MEANINGS
 from memoryvault.hooks.install import install
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
+from memoryvault.services import reverse_lines
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change, FolderMove
 from memoryvault.services.pending_page import list_pending_paths, load_pending_page, order_pending
@@ -295,9 +297,24 @@ def test_the_nearest_come_from_the_index(bed: Bed) -> None:
     assert {one.path.rsplit("/", 1)[-1] for one in near} == {"known.md", "fresh.md"}
 
 
+def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        path = f"personal-private/preferences/n{number}.md"
+        change = Change(path, None, Scrubbed(f"---\nkind: preferences\n---\n# {number}\n{'ü' * number}\n"))
+        bed.journal.commit([change], run="r", actor="review", what=f"n{number}")
+    first, last = bed.journal.files
+    lines = last.read_bytes().splitlines(keepends=True)
+    first.write_bytes(b"".join(lines[:5]) + b"not json\n")
+    Path(last).write_bytes(b"".join(lines[5:]) + b'{"cut')
+    for block in (1, 7, 100, 65_536):
+        monkeypatch.setattr(reverse_lines, "BLOCK_BYTES", block)
+        assert list(bed.journal.newest()) == list(reversed(bed.journal.acts()))
+    assert len(bed.journal.acts()) == 12
+
+
 def test_what_is_asked_of_the_journal_is_found_among_notes_that_quote_it(bed: Bed) -> None:
     kept, quoting = "personal-private/preferences/kept.md", '{"actor": "review", "path": "personal-private/odd.md"}'
-    bed.journal.commit([Change(kept, None, Scrubbed(quoting))], run="r", actor="reflection", what="1")
+    act = bed.journal.commit([Change(kept, None, Scrubbed(quoting))], run="r", actor="reflection", what="1")
     decided = [
         bed.journal.commit([Change(f"personal-private/n{n}.md", None, Scrubbed("x"))], run="r", actor="review", what=n)
         for n in "23"
@@ -307,6 +324,8 @@ def test_what_is_asked_of_the_journal_is_found_among_notes_that_quote_it(bed: Be
     move = FolderMove("personal-private/old", "personal-private/new")
     bed.journal.commit([], run="r", actor="idea", what="5", moves=[move])
     assert bed.reviewer.last_decision() == decided[0]
+    assert [one.what for one in bed.journal.newest_of([kept])] == ["5", "4", "1"]
+    assert act.changes[0].path == kept
     gone = bed.reviewer.what_became_of("personal-private/old/a.md")
     assert gone is not None
     assert gone.what == "5"
