@@ -23,7 +23,7 @@ def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
 def order_pending(store: VaultStore, paths: Iterable[str], search: str = "") -> list[str]:
     """Sort `paths` by (day, path); an idea's day is that of its session.
 
-    With `search`, keep only those that contain all its words.
+    Notes that cannot be read are left out. With `search`, keep only those that contain all its words.
     """
     words = [normal_form(word).casefold() for word in search.split()]
     found = []

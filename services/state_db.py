@@ -63,8 +63,9 @@ SHAPE = Shape(_TABLES, VERSION, [("cursor", "value")])
 def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
     """Open one durable write transaction on state.db, created as needed.
 
-    Raises QueueUnavailable if it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew if a newer version has
-    written it. Rolled back if the block raises. A damaged file is replaced by its daily copy for the next caller.
+    Raises QueueUnavailable if it is damaged or others use it for longer than LOCK_SECONDS (damage.py), SchemaTooNew if
+    a newer version has written it. Rolled back if the block raises. A damaged file is replaced by its daily copy for
+    the next caller.
     """
     path = Path(path)
     try:
