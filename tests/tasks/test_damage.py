@@ -79,6 +79,7 @@ def reopen(state: StatePaths) -> Ledger:
     """As a worker does at its start."""
     ledger, _ = open_queue(state, policies=POLICIES, busy_seconds=5.0)
     if ledger.worker() is None:
+        restore_pauses(state, ledger)
         requeue_unmined(state, ledger, 90.0)
     return ledger
 
