@@ -73,7 +73,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
     every = list_pending_paths(store)
     paths = [path for path in every[INCUBATOR] if is_idea_path(path)]
     stale = _nobody_came_back(store)
-    ordered = order_pending(context.settings, store, INCUBATOR, paths, search)
+    ordered = order_pending(store, paths, search)
     ordered.sort(key=lambda path: slug_of(path) not in stale)
     number = page_number(request)
     place = next((at for at, path in enumerate(ordered) if slug_of(path) == wanted), None)

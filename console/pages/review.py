@@ -175,7 +175,7 @@ def _shown(
     reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
     paths = list_pending_paths(reviewer.store)
-    ordered = order_pending(context.settings, reviewer.store, REVIEW, paths[REVIEW], search)
+    ordered = order_pending(reviewer.store, paths[REVIEW], search)
     number = page_number(request)
     if wanted in ordered:
         number = ordered.index(wanted) // ON_A_PAGE + 1

@@ -49,6 +49,7 @@ from ..journal import Change, Journal, hash_of
 from ..retrying import read_seen, retry_edit
 from .archive import IdeaOutcome, put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
+from .research import notes_root
 
 log = logging.getLogger(__name__)
 
@@ -190,10 +191,7 @@ def _links(settings: Settings, store: VaultStore, slugs: frozenset[str]) -> dict
 
 def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
     """Yield the notes of the user's vault without MemoryVault's own questions. They are only read."""
-    root = store.vault.parent
-    home = Path(home_folder(settings.environment))
-    if root in (home, Path("/")) and not (root / ".obsidian").is_dir():
-        root = store.vault  # Not inside a vault of notes; a home folder is not searched.
+    root = notes_root(store.vault, Path(home_folder(settings.environment))) or store.vault
     count = 0
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NOT_NOTES]
