@@ -30,7 +30,8 @@ from .output import (
     print_table,
     report_passed_over,
 )
-from .review import day_said, entry_as_json, unreadable_as_json
+from .review import entry_as_json, unreadable_as_json
+from .review_dialogue import day_said
 from .terminal import LEAVE, read_key
 
 EPILOG = """example:
