@@ -102,11 +102,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     report_passed_over(reviewer.store.passed_over)
     if args.list or (args.json and not args.decide):
-        return _list(args, context, waiting, copies, unreadable, torn)
+        return list_waiting(
+            context, waiting, unreadable, is_inbox=args.inbox, as_json=args.json, copies=copies, torn=torn
+        )
     for problem in unreadable.values():
         note(f"memory: {problem}")
     if not waiting and not copies:
-        print(_nothing(args, context, torn or unreadable))
+        print(_nothing(context, torn or unreadable, is_inbox=args.inbox))
         return 0
     if not sys.stdin.isatty():
         waits = "waits" if len(waiting) + len(copies) == 1 else "wait"
@@ -125,7 +127,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def entry_as_json(entry: Entry) -> dict[str, Any]:
+def _entry_as_json(entry: Entry) -> dict[str, Any]:
     """A waiting note as `--json` prints it."""
     return {
         "slug": entry.slug,
@@ -153,9 +155,9 @@ def _counted(
     return describe_pending(counts)
 
 
-def _nothing(args: argparse.Namespace, context: Context, to_mend: Collection[str]) -> str:
+def _nothing(context: Context, to_mend: Collection[str], *, is_inbox: bool) -> str:
     """The line for an empty list, with what waits elsewhere. `to_mend`: notes that were named above it."""
-    if args.inbox:
+    if is_inbox:
         return "the inbox is empty"
     nothing = "nothing else" if to_mend else "nothing"
     elsewhere = count_pending(context.store).other_places()
@@ -173,23 +175,26 @@ def _copy_as_json(copy: ConflictCopy) -> dict[str, Any]:
     }
 
 
-def unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
+def _unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
     """Waiting notes that cannot be read, as `--json` prints them."""
     return [
         {"slug": path.rsplit("/", 1)[-1][:-3], "path": path, "problem": problem} for path, problem in unreadable.items()
     ]
 
 
-def _list(
-    args: argparse.Namespace,
+def list_waiting(
     context: Context,
     waiting: Sequence[Entry],
-    copies: Sequence[ConflictCopy],
     unreadable: Mapping[str, str],
-    torn: Collection[str],
+    *,
+    is_inbox: bool,
+    as_json: bool,
+    copies: Sequence[ConflictCopy] = (),
+    torn: Collection[str] = (),
 ) -> int:
-    if args.json:
-        print_json([*map(entry_as_json, waiting), *map(_copy_as_json, copies), *unreadable_as_json(unreadable)])
+    """Print what waits, as a table or as JSON; return the exit code."""
+    if as_json:
+        print_json([*map(_entry_as_json, waiting), *map(_copy_as_json, copies), *_unreadable_as_json(unreadable)])
     elif waiting or copies or unreadable:
         rows: list[Sequence[object]] = [
             (
@@ -204,11 +209,11 @@ def _list(
         ]
         for copy in map(_copy_as_json, copies):
             rows.append((copy["slug"], copy["kind"], "-", "-", "-", f"another text of {copy['note']}"))
-        rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in unreadable_as_json(unreadable)]
+        rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in _unreadable_as_json(unreadable)]
         print_table(("slug", "kind", "project", "seen", "said", "says"), rows)
         note(f"memory: {_counted(context, waiting, copies, unreadable)}")
     else:
-        print(_nothing(args, context, torn))
+        print(_nothing(context, torn, is_inbox=is_inbox))
     return 0
 
 
