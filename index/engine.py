@@ -24,7 +24,7 @@ from ..runtime.normal_form import normal_form
 from ..runtime.paths import is_text, read_regular
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
-from ..vault.gate import EAGERNESS, note_features, surely
+from ..vault.gate import EAGERNESS, note_features, rarity, surely
 from ..vault.listing import list_notes
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
@@ -476,16 +476,19 @@ class RecallEngine:
         """Return the gate's features of the prompt and each of these entries."""
         texts = reader.texts_of([scored.chunk_rowid for scored in ranked])
         counts = reader.vocabulary.document_frequencies([term.stem for term in state.analysis.terms])
+        total = reader.vocabulary.chunk_count
+        terms = [
+            ((term.stem, *term.corrections), rarity(counts.get(term.stem, 0), total)) for term in state.analysis.terms
+        ]
         vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
         prompt_asks = asks(self._embedder.name, vector) if self._embedder is not None and vector else 0.0
         project = None if state.scope.any_project else state.query.project or ""
         around = {
             is_skill: Surroundings(
-                reader.vocabulary.chunk_count,
                 reader.count_rivals(
                     project, skills=is_skill if state.separate_kind else None, folders={"", *state.query.include}
                 ),
-                counts,
+                terms,
                 [hit for hit in retrieved.dense if (facts[hit.entry_rowid].kind.lower() == SKILL_KIND) is is_skill]
                 if state.separate_kind
                 else retrieved.dense,

@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import struct
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -31,12 +32,10 @@ MAX_SKILLS = 1
 class Surroundings:
     """What a pair's features depend on besides its prompt and its entry."""
 
-    chunk_count: int
-    """Chunks in the index."""
     rivals: int
     """Entries that could be given: notes or skills, where these are ranked separately."""
-    counts: Mapping[str, int]
-    """Number of chunks by stem of the prompt's words."""
+    terms: Sequence[tuple[Sequence[str], float]]
+    """The prompt's words, as `gate.word_features` takes them."""
     dense: Sequence[DenseHit]
     """All hits of the dense retriever of entries of the same kind; empty where it gave nothing."""
     asks: float = 0.0
@@ -44,11 +43,11 @@ class Surroundings:
 
     @cached_property
     def similarities(self) -> Sequence[float]:
-        """That of each entry's best chunk."""
+        """That of each entry's best chunk, ascending."""
         best: dict[int, float] = {}
         for hit in self.dense:
             best[hit.entry_rowid] = max(hit.similarity, best.get(hit.entry_rowid, -1.0))
-        return list(best.values())
+        return sorted(best.values())
 
     @cached_property
     def background(self) -> float:
@@ -69,12 +68,8 @@ def features(
     `text`: the chunk with title and tags. `words`: the evidence of word vectors; None if there are none. `note`: the
     result of `gate.note_features`.
     """
-    terms = [
-        ((term.stem, *term.corrections), gate.rarity(around.counts.get(term.stem, 0), around.chunk_count))
-        for term in query.terms
-    ]
     passage = {stem for stem in stems(text) if is_significant(stem)}
-    by_words = {**gate.word_features(terms, passage, around.rivals), **note}
+    by_words = {**gate.word_features(around.terms, passage, around.rivals), **note}
     by_words["exact"] = gate.exact(by_words, is_one_word=query.is_one_word)
     if scored.dense is None or words is None:
         return by_words
@@ -87,7 +82,7 @@ def features(
         **said,
         "cosine": scored.dense,
         "above_background": above_background,
-        "nearer": math.log1p(sum(value > scored.dense for value in around.similarities)),
+        "nearer": math.log1p(len(around.similarities) - bisect_right(around.similarities, scored.dense)),
         "words": words_score(words),
         "related": words.related,
         "answers": answers(

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 from ..runtime.function_words import CHATTER, foreign_function_words
@@ -62,12 +63,12 @@ class QueryAnalysis:
     dense_text: str
     """The text that is embedded."""
 
-    @property
+    @cached_property
     def is_question(self) -> bool:
         """Whether the prompt is short and ends in a question mark."""
         return len(self.text) <= MAX_QUESTION_CHARACTERS and self.text.rstrip().endswith(("?", "？"))
 
-    @property
+    @cached_property
     def is_one_word(self) -> bool:
         """Whether the prompt is a single word that is no identifier."""
         return not self.identifiers and sum(1 for _ in word_spans(self.text)) == 1
