@@ -387,7 +387,7 @@ class Dialogue:
         self._go_on(decided.verdict if body is None else "edited")
 
     def _answer(self, place: _Place, answer: Answer) -> None:
-        verdict = SKIPPED  # Stays if another process has decided on it.
+        verdict = "no longer there"  # Stays if it went meanwhile: that is an act, too, which takes it off the list.
         for decided in self._reviewer.answer(place.path, {place.slug: answer}, run=self._run_name):
             _print_outcome(decided)
             verdict = decided.verdict
