@@ -57,13 +57,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
             relays[-1].start()
         while not signals and all(program.poll() is None for program in programs):
             time.sleep(POLL_SECONDS)
-        has_failed = any(program.poll() for program in programs)
+        codes = {name: program.poll() for name, program in zip(PROGRAMS, programs, strict=True)}
+        for name, code in codes.items():
+            if code is not None:
+                _print_line("memory", f"{name} ended with {code}; what else runs is ended, too")
+        if signals:
+            _print_line("memory", "both are being ended; the worker stops its jobs first")
     finally:
         # The worker needs time to end its jobs.
         _end(programs, worker_times(context.env).drain + KILL_MARGIN_SECONDS)
         for relay in relays:
             relay.join(LAST_LINES_SECONDS)
-    return 1 if has_failed else 0
+    return 1 if any(codes.values()) else 0
 
 
 def _collect_signals() -> Sequence[int]:
@@ -100,7 +105,8 @@ def _relay(name: str, program: subprocess.Popen[str]) -> None:
 
 def _print_line(name: str, line: str) -> None:
     with suppress(OSError, OutputRefused):  # A closed window, `| head` or a full disk must not stop the programs.
-        print(f"{datetime.now().astimezone():%H:%M:%S} {name:6} | {line}", flush=True)
+        # Its end is part of the text, and so of one write: the lines of two threads do not run together.
+        print(f"{datetime.now().astimezone():%H:%M:%S} {name:6} | {line}\n", end="", flush=True)
 
 
 def _end(programs: Sequence[subprocess.Popen[str]], within_seconds: float) -> None:

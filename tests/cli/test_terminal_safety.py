@@ -178,3 +178,14 @@ def test_up_prints_the_lines_of_its_programs_without_control_characters(monkeypa
     with subprocess.Popen(said, stdout=subprocess.PIPE, encoding="utf-8") as program:
         _relay("worker", program)
     assert below.getvalue().splitlines()[1].endswith(" worker | \\u001b]0;owned\\u0007")
+
+
+def test_up_prints_each_line_whole_since_two_threads_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    below = io.StringIO()
+    monkeypatch.setattr(below, "write", written.append)
+    monkeypatch.setattr("sys.stdout", PlainText(below))
+    said = [sys.executable, "-c", "print('one'); print('two')"]
+    with subprocess.Popen(said, stdout=subprocess.PIPE, encoding="utf-8") as program:
+        _relay("worker", program)
+    assert [text[-4:] for text in written if text][1:] == ["one\n", "two\n"]

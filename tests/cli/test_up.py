@@ -121,6 +121,33 @@ def test_an_output_that_takes_nothing_more_stops_nothing(
     assert up.wait(WAIT_SECONDS) == (1 if output == "its disk is full" else 0)
 
 
+def test_it_tells_which_program_ended_and_how(
+    sandbox: Sandbox, up_alone: Callable[[int], subprocess.Popen[bytes]]
+) -> None:
+    reader, descriptor = os.pipe()
+    up = up_alone(descriptor)
+    os.close(descriptor)
+    worker = lock_holder(load_settings(sandbox.environment).state.worker_lock)
+    assert worker is not None
+    os.kill(worker, signal.SIGKILL)
+    assert up.wait(WAIT_SECONDS) == 1
+    with open(reader, encoding="utf-8") as output:
+        said = [line for line in output if " memory | " in line]
+    assert [line.partition(" | ")[2] for line in said] == ["worker ended with -9; what else runs is ended, too\n"]
+
+
+def test_a_signal_is_told_before_the_worker_has_stopped_its_jobs(
+    up_alone: Callable[[int], subprocess.Popen[bytes]],
+) -> None:
+    reader, descriptor = os.pipe()
+    up = up_alone(descriptor)
+    os.close(descriptor)
+    up.terminate()
+    assert up.wait(WAIT_SECONDS) == 0
+    with open(reader, encoding="utf-8") as output:
+        assert " memory | both are being ended; " in output.read()
+
+
 def test_the_end_of_its_terminal_ends_both(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
     up = up_alone(subprocess.DEVNULL)
     os.killpg(up.pid, signal.SIGHUP)
