@@ -95,8 +95,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _capture(texts[0], texts[1], args, context)
     raise UsageError(
         "say the idea in a sentence, or give a title and a summary, each in quotes: memory idea 'Retry dashboard' "
-        f"'A page that …'; {' and '.join(_ALONE)} stand alone, and {', '.join(_WITH_SLUG)} need the name of an idea, "
-        "which `memory idea list` shows"
+        f"'A page that …'; `memory idea add TITLE SUMMARY` takes any; {' and '.join(_ALONE)} stand alone, "
+        f"and {', '.join(_WITH_SLUG)} need the name of an idea, which `memory idea list` shows"
     )
 
 

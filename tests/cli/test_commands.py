@@ -391,6 +391,7 @@ def test_other_names_lead_to_commands_and_are_no_commands() -> None:
 def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, line: str) -> None:
     said = refused(sandbox, "idea", *line.split())
     assert said.startswith("say the idea in a sentence, or give a title and a summary")
+    assert "`memory idea add TITLE SUMMARY` takes any" in said
     assert list(sandbox.vault.rglob("*")) == []
 
 
