@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from memoryvault.cli.review import MEANINGS
+from memoryvault.cli.review_dialogue import MEANINGS
 from memoryvault.hooks.install import install
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
