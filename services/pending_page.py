@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ..runtime.normal_form import normal_form
 from ..vault.entry import Entry
@@ -20,10 +20,10 @@ def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
     return paths_by_folder
 
 
-def order_pending(store: VaultStore, paths: Iterable[str], search: str = "") -> list[str]:
-    """Sort `paths` by (day, path); an idea's day is that of its session.
+def order_pending(store: VaultStore, paths: Collection[str], search: str = "") -> list[str]:
+    """Sort `paths` by (day, path), those that cannot be read last; an idea's day is that of its session.
 
-    Notes that cannot be read are left out. With `search`, keep only those that contain all its words.
+    With `search`, keep only those that contain all its words.
     """
     words = [normal_form(word).casefold() for word in search.split()]
     found = []
@@ -31,7 +31,8 @@ def order_pending(store: VaultStore, paths: Iterable[str], search: str = "") -> 
         text = normal_form(f"{entry.title}\n{entry.body}").casefold()
         if all(word in text for word in words):
             found.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
-    return [path for _, path in sorted(found)]
+    ordered = [path for _, path in sorted(found)]
+    return ordered if words else [*ordered, *sorted(set(paths).difference(ordered))]
 
 
 def likeliest_first(entries: Iterable[Entry]) -> list[Entry]:
