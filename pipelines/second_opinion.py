@@ -54,8 +54,10 @@ def prompt_for(pattern: Pattern, text: str) -> str:
 _MARKUP = re.compile(r"https?:|www\.|[`<>{}|\[\]]|\(\)|\$\w|/\w+/|--\w")
 
 
-def opinion_in(value: Mapping[str, Any]) -> Opinion:
-    """Return the usable part of the model's object; nothing if it does not fit the schema."""
+def opinion_in(value: Mapping[str, Any]) -> Opinion | None:
+    """Return the usable part of the model's object; None if it does not say how much the skill is worth."""
+    if value.get("worth") not in SCHEMA["properties"]["worth"]["enum"]:
+        return None
     said = value.get("adopt")
     lines = [" ".join(line.split()) for line in said if isinstance(line, str)] if isinstance(said, list) else []
     kept = [

@@ -147,8 +147,9 @@ class Adaptation:
         if judgement.confidence is low:
             return ended("not worth a note", judgement, low.name)
         opinion, text = self._second_opinion(pattern)
-        if opinion is not None and opinion.lowers:
-            judgement = lowered(judgement)
+        if opinion is not None:
+            judgement = judge(pattern, self.held, facts, today, is_text_judged=bool(text) or opinion.lowers)
+            judgement = lowered(judgement) if opinion.lowers else judgement
             if judgement.confidence is low:
                 return ended("not worth a note, says the model", judgement, low.name)
         if not still_owned():

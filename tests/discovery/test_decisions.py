@@ -24,7 +24,7 @@ TODAY = date(2026, 1, 10)
 
 def judged(title: str, description: str, url: str = "https://x.org/t", facts: Facts | None = None) -> Judgement:
     held = UserSetup(["existing-tool", "repo--owned-tool"], ["commit-no-coauthor"], DEFAULT_TRUSTED)
-    return judge(Pattern("k", url, title, description, "s"), held, facts, TODAY)
+    return judge(Pattern("k", url, title, description, "s"), held, facts, TODAY, is_text_judged=True)
 
 
 def fired(judgement: Judgement) -> set[str]:

@@ -64,7 +64,7 @@ def test_a_note_says_what_to_adopt_in_our_words_and_holds_none_of_the_source(bed
     (adapted,) = bed.adapt()
     assert adapted.path == f"{FOLDER}/source-a/commit-hook.md"
     note = bed.store.read(adapted.path)
-    assert (note.status, note.confidence, note.kind) == ("pending", "HIGH", "skill-pattern")
+    assert (note.status, note.confidence, note.kind) == ("pending", "MEDIUM", "skill-pattern")
     assert "say in your own words what you would do alike" in note.body
     assert "https://github.com/o/commit-hook" in note.body
     assert DESCRIPTION not in note.body
