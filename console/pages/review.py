@@ -234,7 +234,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
         kept_text(entry.body),
         at + 1,
         ordered[at - 1] if at else None,
-        ordered[at + 1] if at + 1 < len(ordered) else None,
+        next((following.path for following in reviewer.store.readable(ordered[at + 1 :])), None),
         replaces,
     )
 

@@ -120,6 +120,11 @@ def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Fro
         proposal(bed, "small")
         idea(bed, "Retry page", "A page of all that failed.")
         assert {"review": "2 proposals wait", "ideas": "2 ideas"}[page] in visible(front.get(page))
+        assert "Skip <kbd>" not in front.get(page).text
+        for number in range(19):
+            proposal(bed, f"small-{number}")
+            idea(bed, f"Page {number}", "A page.")
+        assert "2 of 2" in visible(front.get(page, page="2"))
 
 
 @pytest.mark.parametrize(
