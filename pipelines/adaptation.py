@@ -149,12 +149,13 @@ def judge(
         level = Confidence(max(0, level - 1))
     elif weight >= 2 and score == HIGH_SCORE - 1:
         level = Confidence.HIGH
-    moved = [f"it was {by_score.name} by its score, before its repository and owner counted"]
-    moved = moved if level != by_score else []
+    moved: tuple[str, ...] = ()
     if level is Confidence.HIGH and not (is_text_judged or trusted):
         level = Confidence.MEDIUM
-        moved.append("it was HIGH, but no model judged its text, and its owner is none that you trust")
-    return Judgement(score, level, tuple(rules), trusted, tuple(trust), terms_of(text), tuple(moved))
+        moved = ("it was HIGH, but no model judged its text, and its owner is none that you trust",)
+    elif level != by_score:
+        moved = (f"it was {by_score.name} by its score, before its repository and owner counted",)
+    return Judgement(score, level, tuple(rules), trusted, tuple(trust), terms_of(text), moved)
 
 
 def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:

@@ -1,7 +1,8 @@
 """Ask a language model to judge a pattern (pass 2): render the prompt, read the answer. Pure.
 
-The pattern's text is foreign and may try to instruct the model. So the answer can only lower the confidence, and add a
-few plain lines. Lines with addresses, code or orders are dropped; the writer refuses copies of the source.
+The pattern's text is foreign and may try to instruct the model. So the answer can only lower the confidence that
+the rules give, which is HIGH without an answer only for trusted owners, and add a few plain lines. Lines with
+addresses, code or orders are dropped; the writer refuses copies of the source.
 """
 
 from __future__ import annotations

@@ -98,6 +98,13 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
         assert words in note.body
 
 
+def test_a_strangers_best_comes_before_a_trusted_owners_weaker_ones(bed: Bed) -> None:
+    found(bed, "plain-tool", "Automates the workflow", "https://github.com/anthropics/plain-tool")
+    found(bed)
+    listed = as_json(bed, "skills", "adapt", "--dry-run")
+    assert [(row["title"], row["confidence"]) for row in listed] == [("commit-hook", "HIGH"), ("plain-tool", "MEDIUM")]
+
+
 def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
     for number in range(3):
         found(bed, f"hook-{number}", url=f"https://github.com/o/skills/tree/main/skills/hook-{number}")
