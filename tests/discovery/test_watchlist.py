@@ -99,7 +99,7 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
 
 
 def test_a_strangers_best_comes_before_a_trusted_owners_weaker_ones(bed: Bed) -> None:
-    found(bed, "plain-tool", "Automates the workflow", "https://github.com/anthropics/plain-tool")
+    found(bed, "plain-tool", "Nothing of note", "https://github.com/anthropics/plain-tool")
     found(bed)
     listed = as_json(bed, "skills", "adapt", "--dry-run")
     assert [(row["title"], row["confidence"]) for row in listed] == [("commit-hook", "HIGH"), ("plain-tool", "MEDIUM")]
