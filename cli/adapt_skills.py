@@ -67,7 +67,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _dry_run(args: argparse.Namespace, adaptation: Adaptation) -> int:
     today = adaptation.store.today()
-    rows = [(pattern, judge(pattern, adaptation.held, None, today)) for pattern in adaptation.ranked()]
+    rows = [
+        (pattern, judge(pattern, adaptation.held, None, today, is_text_judged=True)) for pattern in adaptation.ranked()
+    ]
     if args.json:
         print_json(
             [

@@ -218,11 +218,10 @@ def _what_starts_another(context: Context, command: str) -> str:
 def _queue(context: Context) -> Finding:
     with open_ledger(context.settings) as ledger:
         backlog = ledger.backlog()
-        dead = len(ledger.list_jobs(["dead"]))
         held = ledger.paused()
     detail = f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting"
-    if dead:
-        return Finding("queue", "note", f"{detail}, {dead} dead", "`memory jobs list --state dead` says why")
+    if backlog.dead:
+        return Finding("queue", "note", f"{detail}, {backlog.dead} dead", "`memory jobs list --state dead` says why")
     if held:
         return Finding("queue", "note", f"{detail}; paused: {', '.join(held)}", f"`memory jobs resume {held[0]}`")
     return Finding("queue", "ok", detail)

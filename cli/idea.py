@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from shlex import quote
 
 from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
-from ..runtime.slug import slugify
 from ..services.agent_proposals import AgentProposals
 from ..services.ideas.archive import put_away, put_away_ideas, restore
 from ..services.ideas.incubator import refresh_list
@@ -90,27 +88,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _ALONE[word](args, context)
     if word in _WITH_SLUG and len(rest) == 1:
         return _WITH_SLUG[word](rest[0], args, context)
-    if word == "add" and len(rest) == 2:
-        return _capture(rest[0], rest[1], args, context)
-    sentence = args.words[-1]
-    if is_sentence(sentence) and (not rest or (word == "add" and len(rest) == 1)):
-        return _capture(first_sentence(sentence), sentence, args, context)
-    if len(rest) == 1 and rest[0] == slugify(rest[0]) and (meant := get_close_matches(word, _WITH_SLUG, 1)):
-        raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]} {rest[0]}`?")
-    if not rest and word in _WITH_SLUG:
-        raise UsageError(f"which idea? `memory idea {word} SLUG`; `memory idea list` names them")
-    if not rest and (meant := get_close_matches(word, (*_ALONE, *_WITH_SLUG), 1)):
-        raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]}`?")
-    if word in _ALONE:
-        raise UsageError(f"`memory idea {word}` stands alone; `memory idea add TITLE SUMMARY` takes any title")
-    if word == "add" and len(rest) == 1:
-        raise UsageError("say the idea in a sentence, or: memory idea add TITLE SUMMARY")
-    if len(rest) != 1:
-        raise UsageError(
-            "say the idea in a sentence, or give a title and a summary, each in quotes: "
-            'memory idea "Retry dashboard" "A page that …"'
-        )
-    return _capture(word, rest[0], args, context)
+    texts = rest if word == "add" else args.words
+    if len(texts) == 1 and is_sentence(texts[0]):
+        return _capture(first_sentence(texts[0]), texts[0], args, context)
+    if len(texts) == 2 and (word == "add" or (word not in _ALONE and is_sentence(texts[1]))):
+        return _capture(texts[0], texts[1], args, context)
+    raise UsageError(
+        "say the idea in a sentence, or give a title and a summary, each in quotes: memory idea 'Retry dashboard' "
+        f"'A page that …'; `memory idea add TITLE SUMMARY` takes any; {' and '.join(_ALONE)} stand alone, "
+        f"and {', '.join(_WITH_SLUG)} need the name of an idea, which `memory idea list` shows"
+    )
 
 
 def _capture(title: str, summary: str, args: argparse.Namespace, context: Context) -> int:

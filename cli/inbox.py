@@ -19,18 +19,8 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import (
-    COLUMN_CHARACTERS,
-    add_json,
-    counted,
-    cut,
-    in_line,
-    note,
-    print_json,
-    print_table,
-    report_passed_over,
-)
-from .review import day_said, entry_as_json, unreadable_as_json
+from .output import add_json, counted, cut, in_line, note, print_json, report_passed_over
+from .review import list_waiting
 from .terminal import LEAVE, read_key
 
 EPILOG = """example:
@@ -56,7 +46,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":
-        return _list(args, reviewer)
+        return _list(args, context, reviewer)
     for problem in reviewer.waiting_and_unreadable(INBOX)[1].values():
         note(f"memory: {problem}")
     report_passed_over(context.store.passed_over)
@@ -82,38 +72,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
+def _list(args: argparse.Namespace, context: Context, reviewer: Reviewer) -> int:
     waiting, unreadable = reviewer.waiting_and_unreadable(INBOX)
     report_passed_over(reviewer.store.passed_over)
-    entries = likeliest_first(waiting)
-    if args.json:
-        print_json([*map(entry_as_json, entries), *unreadable_as_json(unreadable)])
-    elif entries or unreadable:
-        print_table(
-            ("seen", "kind", "project", "said", "slug", "says"),
-            [
-                (
-                    entry.occurrences,
-                    entry.kind or "-",
-                    entry.project or "-",
-                    day_said(entry) or entry.created or "-",
-                    entry.path.rsplit("/", 1)[-1][:-3],
-                    cut(statement_of(entry.body), COLUMN_CHARACTERS),
-                )
-                for entry in entries
-            ]
-            + [("-", "-", "-", "-", one["slug"], one["problem"]) for one in unreadable_as_json(unreadable)],
-        )
-        days = [day for entry in entries if (day := parse_local_day(entry.surfaced_at or entry.created))]
+    list_waiting(context, likeliest_first(waiting), unreadable, is_inbox=True, as_json=args.json)
+    if waiting and not args.json:
+        days = [day for entry in waiting if (day := parse_local_day(entry.surfaced_at or entry.created))]
         age = (local_today() - min(days)).days if days else 0
-        oldest = f", the oldest from {counted(age, 'day', 'days')} ago" if age > 0 else ""
-        held = counted(len(entries) + len(unreadable), "note", "notes")
+        oldest = f"the oldest is from {counted(age, 'day')} ago; " if age > 0 else ""
         note(
-            f"memory: {held}{oldest}; none is recalled. One becomes a proposal when it is seen again; to decide now: "
+            f"memory: {oldest}none is recalled. One becomes a proposal when it is seen again; to decide now: "
             "memory review --inbox"
         )
-    else:
-        print("the inbox is empty")
     return 0
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..index.filters import asked_values, named_values, parse_filter
 from ..index.protocol import MAX_K
@@ -24,9 +24,6 @@ from .arguments import at_least_one
 from .context import Context, current_folder
 from .kinds import report_missing
 from .output import add_json, note, print_json
-
-if TYPE_CHECKING:
-    from ..services.index_backlog import Filling
 
 EPILOG = """example:
   memory recall 'how do we release?'
@@ -80,7 +77,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = project_slug(args.project or "") or project_of(current_folder())
     request = _request(args, expression, project, context)
     _update_index(context)
-    filling = _filling(context)  # Before the index is read: later it may be complete.
     answer = _ask_also_elsewhere(args, request, context)
     if not answer.hits:
         _ = context.vault  # Raises if the vault is away: then "nothing found" would be wrong.
@@ -90,12 +86,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         # Without the service no model was looked for.
         without_model = answer.without_service and code == NO_MODEL
         note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
-    if filling is not None:
-        note(f"memory: {filling.describe()}")
     hits = [_mark_always_load(hit, project, context) for hit in answer.hits]
     if args.json:
-        part = None if filling is None else {"done": filling.done, "total": filling.total, "of": filling.of}
-        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded), "filling": part})
+        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded)})
         return 0
     if not _answering(hits):
         print(ONLY_WEAK if hits else "nothing in the vault answers that")
@@ -223,16 +216,6 @@ def _update_index(context: Context) -> None:
     with suppress(MemoryVaultError, OSError):  # The answer says what it is based on.
         if not empty_vault_notice(context.vault, Path(state.index_db)):  # An empty vault may be an unmounted disk.
             reconcile_now(context.settings)
-
-
-def _filling(context: Context) -> Filling | None:
-    """The progress of a worker that fills the index; None without a worker (the index was just updated)."""
-    state = context.state_of_vault_or_index
-    if lock_holder(state.worker_lock) is None:
-        return None
-    from ..services.index_backlog import filling_of
-
-    return filling_of(context.settings)
 
 
 @contextmanager

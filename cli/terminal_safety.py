@@ -90,11 +90,6 @@ def disarm_streams() -> None:
         setattr(sys, name, PlainText(stream))
 
 
-def beneath(stream: TextIO) -> TextIO:
-    """Return the stream below a `PlainText`, for our own escape sequences; pass other text through `plain` first."""
-    return stream.stream if isinstance(stream, PlainText) else stream
-
-
 COLUMNS = 80
 """Width of a terminal that does not report its own."""
 
@@ -108,7 +103,7 @@ def line_columns() -> int:
 
 def redraw(text: str, *, end: str = "") -> None:
     """Replace the line of progress on stderr, a terminal, by `text`."""
-    below = beneath(sys.stderr)
+    below = sys.stderr.stream if isinstance(sys.stderr, PlainText) else sys.stderr
     # Padded to overwrite a longer text; never wrapped, since \r returns to the start of one line only.
     columns = line_columns()
     below.write(f"\r{plain(text)[:columns].ljust(columns)}{end}")

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from ..runtime.days import effective_day
 from ..runtime.layout import INBOX
-from ..runtime.normal_form import normal_form
 from ..vault.automemory import COST_KIND
 from ..vault.entry import SKILL_KIND
 from . import database, schema
@@ -78,14 +77,6 @@ class SessionCount(NamedTuple):
     last_day: str
 
 
-class FirstFill(NamedTuple):
-    """Progress of the first embedding: numbers of notes, of their passages, and of those with a vector."""
-
-    notes: int
-    passages: int
-    embedded: int
-
-
 class CatalogReader:
     """One read-only connection. Raises IndexUnavailable when the index cannot be used."""
 
@@ -94,7 +85,6 @@ class CatalogReader:
         self.path = path
         self.identity = database.file_identity(path)
         self._connection = database.open_reader(path, vectors=vectors)
-        self._connection.create_scalar_function("casefold", _casefold, 1, deterministic=True)
 
     def close(self) -> None:
         self._connection.close()
@@ -122,16 +112,6 @@ class CatalogReader:
             yield
         finally:
             self._connection.set_progress_handler(None)
-
-    def first_fill(self) -> FirstFill | None:
-        """Return the progress of the first embedding; None once it was complete, which put a model in force.
-
-        Without a model it never completes.
-        """
-        if self._connection.execute("SELECT 1 FROM model_in_force").get is not None:
-            return None
-        counts: Any = self._connection.execute(_FIRST_FILL).fetchall()[0]
-        return FirstFill(*counts)
 
     # Entries
 
@@ -239,26 +219,6 @@ class CatalogReader:
         rows = self._connection.execute(sql, (json.dumps(list(kinds)),))
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
-    def days_in_folder(self, special: str) -> dict[str, str]:
-        """Return the day on which each note of this special folder (`_review`) was made, by path; '' for none.
-
-        For ideas it is the time at which they came up.
-        """
-        day = "COALESCE(CASE kind WHEN 'idea' THEN surfaced_at END, created, '')"
-        sql = f"SELECT path, {day} FROM entry_meta WHERE special = ?"
-        return dict(self._connection.execute(sql, (special,)))
-
-    def paths_in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
-        """Return paths of this special folder whose title or text has each of these pieces of text, ignoring case."""
-        # LIKE ignores the case of ASCII letters only.
-        piece = (
-            "(instr(casefold(m.title), ?) OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
-            " AND instr(casefold(c.text), ?)))"
-        )
-        sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
-        parameters = [special, *(_casefold(word) for word in words for _ in range(2))]
-        return {row[0] for row in self._connection.execute(sql, parameters)}
-
     # Chunks
 
     def chunks_by_rowid(self, rowids: Sequence[int]) -> dict[int, StoredChunk]:
@@ -283,14 +243,3 @@ VALUES_OF_JSON = "(SELECT value FROM json_each(?))"
 """A parameter that is a JSON array, as the right side of IN."""
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
 _NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
-_FIRST_FILL = """
-    SELECT (SELECT count(*) FROM entry_meta),
-           (SELECT count(DISTINCT passage_id) FROM chunk),
-           (SELECT coalesce(max(vectors), 0) FROM (SELECT count(*) AS vectors FROM embedding GROUP BY model_id))
-"""
-
-
-def _casefold(*arguments: object) -> str:
-    """Fold case, as a function of SQL: a NULL is an empty text."""
-    (text,) = arguments
-    return "" if text is None else normal_form(str(text)).casefold()

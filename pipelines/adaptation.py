@@ -129,8 +129,14 @@ _STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "with
 MOST_TERMS = 16
 
 
-def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -> Judgement:
-    """Judge a pattern. Rules R1 to R8 give the score; the repository's facts change the confidence by one step."""
+def judge(
+    pattern: Pattern, held: UserSetup, facts: Facts | None, today: date, *, is_text_judged: bool = False
+) -> Judgement:
+    """Judge a pattern. Rules R1 to R8 give the score; the repository's facts change the confidence by one step.
+
+    The rules see a name and a description, which may be tame where the skill's text is not. So it is HIGH only if the
+    text was judged, too (`is_text_judged`), or the owner is trusted.
+    """
     text = f"{pattern.title}. {pattern.description}"
     rules = [rule for rule in _rules(pattern, text, held) if rule.points]
     score = sum(rule.points for rule in rules)
@@ -143,9 +149,12 @@ def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -
         level = Confidence(max(0, level - 1))
     elif weight >= 2 and score == HIGH_SCORE - 1:
         level = Confidence.HIGH
-    moved = (
-        (f"it was {by_score.name} by its score, before its repository and owner counted",) if level != by_score else ()
-    )
+    moved: tuple[str, ...] = ()
+    if level is Confidence.HIGH and not (is_text_judged or trusted):
+        level = Confidence.MEDIUM
+        moved = ("it was HIGH, but no model judged its text, and its owner is none that you trust",)
+    elif level != by_score:
+        moved = (f"it was {by_score.name} by its score, before its repository and owner counted",)
     return Judgement(score, level, tuple(rules), trusted, tuple(trust), terms_of(text), moved)
 
 

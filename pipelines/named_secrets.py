@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 
 from .chosen_passwords import SAID_SIGNS, SAYS_PASSWORD, chosen_passwords
+from .secret_checks import DATE, MOMENT, PROSE, is_joined
 from .secret_model import MIN_TOKEN_CHARS
 from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_identifier, is_placeholder, looks_chosen
-from .secret_rules import DATE, INTRODUCED, MOMENT, PROSE, is_joined
+from .secret_rules import INTRODUCED
 
 _PASSWORD_NAME = r"(?<!NO)pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
 _KEY_NAME = (

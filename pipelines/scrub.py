@@ -27,7 +27,6 @@ from .secret_model import (
 )
 from .secret_patterns import (
     CANDIDATE,
-    MARKED_TOKEN,
     OF_ONE_PAGE,
     is_cut,
     is_described,
@@ -35,7 +34,7 @@ from .secret_patterns import (
     is_placeholder,
     looks_random,
 )
-from .secret_rules import SHAPES
+from .secret_rules import MARKED_TOKEN, SHAPES
 from .seed_phrases import seed_phrases
 
 

@@ -1,7 +1,8 @@
 """Ask a language model to judge a pattern (pass 2): render the prompt, read the answer. Pure.
 
-The pattern's text is foreign and may try to instruct the model. So the answer can only lower the confidence, and add a
-few plain lines. Lines with addresses, code or orders are dropped; the writer refuses copies of the source.
+The pattern's text is foreign and may try to instruct the model. So the answer can only lower the confidence that
+the rules give, which is HIGH without an answer only for trusted owners, and add a few plain lines. Lines with
+addresses, code or orders are dropped; the writer refuses copies of the source.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ def prompt_for(pattern: Pattern, text: str) -> str:
 _MARKUP = re.compile(r"https?:|www\.|[`<>{}|\[\]]|\(\)|\$\w|/\w+/|--\w")
 
 
-def opinion_in(value: Mapping[str, Any]) -> Opinion:
-    """Return the usable part of the model's object; nothing if it does not fit the schema."""
+def opinion_in(value: Mapping[str, Any]) -> Opinion | None:
+    """Return the usable part of the model's object; None if it does not say how much the skill is worth."""
+    if value.get("worth") not in SCHEMA["properties"]["worth"]["enum"]:
+        return None
     said = value.get("adopt")
     lines = [" ".join(line.split()) for line in said if isinstance(line, str)] if isinstance(said, list) else []
     kept = [

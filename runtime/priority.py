@@ -7,7 +7,6 @@ priority would take it from them.
 from __future__ import annotations
 
 import os
-import threading
 import time
 
 BACKGROUND_NICENESS = 5
@@ -18,44 +17,34 @@ TRY_SECONDS = 0.11
 """Linux allows one change of a session's niceness in 0.1 s, by all unprivileged users together."""
 
 _AUTOGROUP = "/proc/self/autogroup"
-_changing = threading.Lock()
 
 
 def lower_priority(niceness: int = BACKGROUND_NICENESS) -> None:
     """Lower this process's priority for good, before it starts threads (each has its own). Never raises.
 
     Linux shares the processor among sessions first (sched(7), autogroup) and asks for niceness only within one, so a
-    process that leads its session lowers that of the session, too: a moment later, in a thread, if it may not at once.
+    process that leads its session lowers that of the session, too, and waits a moment if it may not at once.
     """
     try:
         os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), niceness))
         if os.getsid(0) != os.getpid():
             return  # The session belongs to another process, such as the user's shell.
-        if not _lower_session_priority(niceness):
-            threading.Thread(target=_try_again, args=(niceness,), name="step-back", daemon=True).start()
-    except (OSError, ValueError, RuntimeError):
+        for _ in range(TRIES):
+            if _lower_session_priority(niceness):
+                return
+            time.sleep(TRY_SECONDS)
+    except (OSError, ValueError):
         return
 
 
 def _lower_session_priority(niceness: int) -> bool:
     """Lower it; return False to try again. Raises OSError or ValueError where it is impossible."""
-    with _changing:
-        file = os.open(_AUTOGROUP, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            if int(os.read(file, 100).rpartition(b"nice ")[2] or 0) < niceness:
-                os.write(file, b"%d\n" % niceness)  # A file object would hide EAGAIN.
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(file)
+    file = os.open(_AUTOGROUP, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if int(os.read(file, 100).rpartition(b"nice ")[2] or 0) < niceness:
+            os.write(file, b"%d\n" % niceness)  # A file object would hide EAGAIN.
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
     return True
-
-
-def _try_again(niceness: int) -> None:
-    for _ in range(TRIES):
-        time.sleep(TRY_SECONDS)
-        try:
-            if _lower_session_priority(niceness):
-                return
-        except (OSError, ValueError):
-            return

@@ -1,14 +1,13 @@
 """Decide which slot of a schedule is due. Pure: the clock and the time zone are passed in.
 
 A slot is an aware datetime in UTC. A schedule that names an hour means the local wall clock, so that "03:00" stays
-03:00 over a change of the clocks: a time that does not exist that day becomes the end of the gap, and of a time that
-exists twice the first counts. A schedule for every hour counts in UTC and has neither.
+03:00 over a change of the clocks: a time that does not exist that day comes as much later as they are set forward, and
+of a time that exists twice the first counts. A schedule for every hour counts in UTC and has neither.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -45,7 +44,16 @@ def decide(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tz
 
 def previous_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
     """Return the newest slot at or before `now`, in UTC."""
-    return next(_slots_down(schedule, now.astimezone(UTC), tz))
+    now = now.astimezone(UTC)
+    if not _by_wall_clock(schedule):
+        start = now + timedelta(microseconds=1)  # get_prev excludes its start.
+        return _datetime(croniter(schedule.cron, start, ret_type=datetime).get_prev())
+    wall = now.astimezone(tz).replace(tzinfo=None) + DAY
+    slots = croniter(schedule.cron, wall, ret_type=datetime)
+    while True:
+        slot = from_wall_clock(_datetime(slots.get_prev()), tz)
+        if slot <= now:
+            return slot
 
 
 def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
@@ -73,37 +81,9 @@ def jitter(schedule: Schedule, slot: datetime, machine: str) -> float:
 
 
 def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:
-    """Return a naive local time as an instant in UTC: the first of two, or the end of the gap if there is none."""
-    first = wall.replace(tzinfo=tz, fold=0).astimezone(UTC)
-    if first.astimezone(tz).replace(tzinfo=None) == wall:
-        return first
-    # In a gap: the offset before the change gives an instant after it, and the reverse.
-    before, after = wall.replace(tzinfo=tz, fold=1).astimezone(UTC), first
-    offset = after.astimezone(tz).utcoffset()
-    while after - before > timedelta(milliseconds=1):
-        middle = before + (after - before) / 2
-        if middle.astimezone(tz).utcoffset() == offset:
-            after = middle
-        else:
-            before = middle
-    return (after + timedelta(milliseconds=500)).replace(microsecond=0)
-
-
-def _slots_down(schedule: Schedule, now: datetime, tz: tzinfo) -> Iterator[datetime]:
-    """Yield the slots at or before `now`, newest first, without end."""
-    if not _by_wall_clock(schedule):
-        # get_prev excludes its start.
-        slots = croniter(schedule.cron, now + timedelta(microseconds=1), ret_type=datetime)
-        while True:
-            yield _datetime(slots.get_prev())
-    wall = now.astimezone(tz).replace(tzinfo=None) + DAY
-    slots = croniter(schedule.cron, wall, ret_type=datetime)
-    last: datetime | None = None
-    while True:
-        slot = from_wall_clock(_datetime(slots.get_prev()), tz)
-        if slot <= now and slot != last:
-            last = slot
-            yield slot
+    """Return a naive local time as an instant in UTC: the first of two; if there is none, as much later as the clocks
+    are set forward."""
+    return wall.replace(tzinfo=tz, fold=0).astimezone(UTC)
 
 
 def _by_wall_clock(schedule: Schedule) -> bool:

@@ -7,9 +7,8 @@ is scrubbed like mined text, and without private passages.
 from __future__ import annotations
 
 import mmap
-import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from ..pipelines.scrub import Policy, scrub
 from ..runtime.layout import resolve_within
 from ..runtime.settings import Settings
 from ..sources.transcripts.compressed import IN_DATABASE, is_there, last_written, open_bytes, transcript_status
-from ..sources.transcripts.hosts import open_transcript
+from ..sources.transcripts.hosts import find_session, open_transcript
 from ..sources.transcripts.opencode import DATABASE
 from ..vault.entry import Source
 from ..vault.marker import REFLECTED, START, is_session_id, marker_path, read_marker
@@ -64,8 +63,7 @@ class Excerpt:
 
 def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
     """Return for each source the pieces of its session around its records."""
-    transcripts = find_transcripts(settings, {source.session for source in sources})
-    return [_excerpt(source, transcripts.get(source.session)) for source in sources]
+    return [_excerpt(source, find_transcript(settings, source)) for source in sources]
 
 
 def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
@@ -74,7 +72,7 @@ def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
     Return '' if the user did not say it, or the transcript is gone.
     """
     source = next((source for source in sources if source.session and source.records), None)
-    transcript = find_transcripts(settings, {source.session}).get(source.session) if source else None
+    transcript = find_transcript(settings, source) if source is not None else None
     answered = ""
     with suppress(OSError, KeyError):
         if source is not None and transcript is not None and (offsets := list(_offsets(transcript, source.records))):
@@ -100,59 +98,23 @@ def _excerpt(source: Source, transcript: Path | None) -> Excerpt:
     return Excerpt(source.host, source.session, pieces)
 
 
-def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str, Path]:
-    """Find the transcripts of sessions: by their markers, else by name in the hosts' folders.
-
-    The folders are searched once for all: most sessions of an old entry are gone, which only a full search shows.
-    """
+def find_transcript(settings: Settings, source: Source) -> Path | None:
+    """Find the transcript of a source's session: by its marker, else by its name in the hosts' folders."""
+    if not is_session_id(source.session):
+        return None
     roots = [root for root in settings.transcript_folders if root.is_dir()]
     folders = [str(root) for root in roots]
-    found: dict[str, Path] = {}
-    for session in filter(is_session_id, sessions):
-        for state in (START, REFLECTED):
-            marker = read_marker(marker_path(settings.state.markers, session, state))
-            if marker is None or resolve_within(marker.transcript, folders) is None:
-                continue
-            if is_there(marker.transcript):
-                found.setdefault(session, Path(marker.transcript))
+    for state in (START, REFLECTED):
+        marker = read_marker(marker_path(settings.state.markers, source.session, state))
+        if marker is not None and resolve_within(marker.transcript, folders) and is_there(marker.transcript):
+            return Path(marker.transcript)
     for root in roots:
-        sought = [session for session in sessions if is_session_id(session) and session not in found]
-        if sought and (root / DATABASE).exists():
-            for session in sought:
-                with suppress(OSError):  # Of one that cannot be read it is not known which sessions it has.
-                    last_written(row := root / f"{DATABASE}#{session}")
-                    found[session] = row
-        elif sought:
-            found |= _by_name(root, sought)
-    return found
-
-
-def _by_name(root: Path, sessions: Sequence[str]) -> dict[str, Path]:
-    best: dict[str, tuple[int, Path]] = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            if not name.endswith(".jsonl"):
-                continue
-            for session in sessions:
-                likeness = _likeness(folder, name, session)
-                if likeness is None or (session in best and best[session][0] <= likeness):
-                    continue
-                path = Path(folder, name)
-                if path.is_file() and resolve_within(str(path), [str(root)]):
-                    best[session] = (likeness, path)
-    return {session: path for session, (_, path) in best.items()}
-
-
-def _likeness(folder: str, name: str, session: str) -> int | None:
-    """Return how closely a file's name fits a session, 0 for the closest: its whole name, its end (Codex), or its
-    folder (Copilot, Antigravity). None: it belongs to another session."""
-    if name == f"{session}.jsonl":
-        return 0
-    if name.endswith(f"-{session}.jsonl"):
-        return 1
-    if name == "events.jsonl" and folder.endswith(f"/{session}"):
-        return 2
-    return 3 if folder.endswith(f"/{session}/.system_generated/logs") else None
+        if (root / DATABASE).exists():
+            with suppress(OSError):  # Of one that cannot be read it is not known which sessions it has.
+                last_written(row := root / f"{DATABASE}#{source.session}")
+                return row
+    found = find_session(source.session, source.host, roots)
+    return found if found is not None and resolve_within(str(found), folders) else None
 
 
 def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:

@@ -110,6 +110,6 @@ def _forget_in_queue(settings: Settings, pattern: re.Pattern[bytes]) -> None:
     if queue_db.exists():
         with suppress(SchemaTooNew), open_ledger(settings) as ledger:
             ledger.forget(lambda texts: pattern.search(texts.encode()) is not None)
-    checkpoint(queue_db)
+        checkpoint(queue_db)
     if backup_of(queue_db).exists():
         back_up(queue_db)

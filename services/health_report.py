@@ -30,7 +30,7 @@ from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.records import Job, WorkerBeat
+from ..tasks.queue.records import Backlog, Job, WorkerBeat
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, last_event_at, list_markers, marker_path
@@ -49,16 +49,6 @@ MOST_REFLECTIONS = 20
 """How many reflections are read: enough to include the last one that was not a test of the hooks."""
 
 Section = TypeVar("Section")
-
-
-@dataclass(frozen=True)
-class QueueFigures:
-    """Jobs that are not done."""
-
-    running: int
-    due: int
-    delayed: int
-    dead: int
 
 
 @dataclass(frozen=True)
@@ -111,7 +101,7 @@ class HealthReport:
     """ISO 8601, UTC, to the second."""
     unconfirmed: int | None
     """Messages in the newest MOST_REFLECTIONS that no record attributes to a person; they only become proposals."""
-    queue: QueueFigures | None
+    queue: Backlog | None
     sessions: SessionFigures | None
     """The reason why sessions wait in the queue, if any."""
     index: IndexFigures | None
@@ -206,7 +196,7 @@ class _Faults:
 class _LedgerFigures:
     """Figures of the job ledger: the queue, and the last reflections that were not tests of the hooks."""
 
-    queue: QueueFigures
+    queue: Backlog
     sessions: SessionFigures
     reflected_at: tuple[float, ...]
     """Unix times."""
@@ -229,7 +219,6 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
     """Read the figures of the ledger. Raises QueueUnavailable."""
     with open_ledger(settings) as ledger:
         backlog = ledger.backlog()
-        dead = sum(count for _, state, count in ledger.live_counts() if state == "dead")
         sessions = [
             job
             for job in ledger.list_jobs(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
@@ -239,7 +228,7 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
         done = [*sessions[:1], *ledger.list_jobs(["done"], kind="reflect.corpus", most=1)]
         held = tuple(ledger.paused())
     return _LedgerFigures(
-        queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
+        queue=backlog,
         sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
         beat=beat,

@@ -12,17 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from ..runtime.days import SECONDS_PER_DAY
-from .reverse_lines import lines_from_end
 
 HOOK_DAYS = 7
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
 OTHER_HOOKS_MS = 100.0
 """Time budgets by event; a test compares them with those that the hooks enforce."""
-OLDER_IN_A_ROW = 200
-"""How many outdated lines end the search backwards through the log. A single one may come from a wrong clock."""
 TRIAL_SESSION = "memory-init-"
 """Prefix of the sessions with which `memory init` tests the hooks; doctor and health do not count them."""
 
@@ -89,33 +84,24 @@ def percentile(values: Sequence[float], share: float) -> float:
 def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
     """Return the hooks that ran since then, from the log and its rotated files, in the order they were written.
 
-    Torn lines and tests of the hooks are left out. Each file is read backwards only as far as needed.
+    Torn lines and tests of the hooks are left out.
     """
     rotated = sorted(log_file.parent.glob(log_file.name + ".*"))
     for path in (*rotated, log_file):
-        found: list[HookRun] = []
         with suppress(OSError):
             if path.stat().st_mtime >= since:
-                found.extend(_runs_from_end(path, since))
-        yield from reversed(found)
+                with path.open("rb") as lines:
+                    yield from _runs_in(lines, since)
 
 
-def _runs_from_end(path: Path, since: float) -> Iterator[HookRun]:
-    older = 0
-    for raw in lines_from_end(path):
-        if b'"hook"' not in raw:
-            continue
-        line = _parsed(raw)
-        if not isinstance(line, dict) or (run := run_of(line)) is None:
-            continue
-        if run.at < since:
-            older += 1
-            if older == OLDER_IN_A_ROW:
-                return
-            continue
-        older = 0
-        if not str(line.get("session", "")).startswith(TRIAL_SESSION):
-            yield run
+def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
+    for raw in lines:
+        with suppress(ValueError):
+            line = json.loads(raw) if b'"hook"' in raw else None
+            if isinstance(line, dict) and not str(line.get("session", "")).startswith(TRIAL_SESSION):
+                run = run_of(line)
+                if run is not None and run.at >= since:
+                    yield run
 
 
 def run_of(line: Mapping[str, Any]) -> HookRun | None:
@@ -131,16 +117,6 @@ def run_of(line: Mapping[str, Any]) -> HookRun | None:
         result=None if result is None else str(result),
         is_degraded="degraded" in line,
     )
-
-
-def _parsed(raw: bytes) -> object:
-    """Return a line's value; None for a torn line."""
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        with suppress(ValueError):  # json also accepts half a surrogate pair, which file names may contain.
-            return json.loads(raw)
-    return None
 
 
 def _time_of(line: Mapping[str, Any]) -> float:

@@ -323,18 +323,9 @@ class Journal:
 
     def acts(self) -> list[Act]:
         """Return all recorded acts, oldest first, without the lines that cannot be read. Raises VaultUnavailable."""
-        return self._oldest_first()
-
-    def acts_of(self, session: str) -> list[Act]:
-        """Return the acts made from one session, oldest first."""
-        # Lines hold whole notes, so most are skipped unparsed.
-        mark = _member("session", session)
-        return [act for act in self._oldest_first(lambda line: mark in line) if act.session == session]
-
-    def _oldest_first(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> list[Act]:
         found: dict[str, Act] = {}
         for file in self.files:
-            for line in filter(is_wanted, _lines(file)):
+            for line in _lines(file):
                 with suppress(ValueError, KeyError, TypeError):
                     act = self._read(json.loads(line))
                     found.setdefault(act.id, act)

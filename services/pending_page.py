@@ -1,26 +1,14 @@
-"""Page through the pending notes of one special folder: the files give the paths, the index order and search.
-
-Only the files decide which notes are pending; the index adds their days and words. Notes that are not indexed yet are
-read.
-"""
+"""Page through the pending notes of one special folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
-from pathlib import Path
+from collections.abc import Collection, Iterable, Sequence
 
-from ..index.catalog_reader import CatalogReader
-from ..runtime.errors import IndexUnavailable
 from ..runtime.normal_form import normal_form
-from ..runtime.settings import Settings
 from ..vault.entry import Entry
 from ..vault.pending import PENDING_FOLDERS, pending_folder
 from ..vault.store import VaultStore
 from .paging import Listed, page_of
-
-MOST_READ = 2_000
-"""How many notes that are not indexed are read for order and search; further ones come last, unordered."""
 
 
 def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
@@ -32,29 +20,19 @@ def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
     return paths_by_folder
 
 
-def order_pending(
-    settings: Settings, store: VaultStore, folder: str, paths: Sequence[str], search: str = ""
-) -> list[str]:
-    """Sort `paths` of one folder by (day, path); an idea's day is that of its session.
+def order_pending(store: VaultStore, paths: Collection[str], search: str = "") -> list[str]:
+    """Sort `paths` by (day, path), those that cannot be read last; an idea's day is that of its session.
 
     With `search`, keep only those that contain all its words.
     """
-    words = search.split()
-    days: Mapping[str, str] = {}
-    matching: set[str] = set()
-    index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        days = reader.days_in_folder(folder)
-        matching = reader.paths_in_folder_with(folder, words) if words else set()
-    indexed = [(days[path], path) for path in paths if path in days and (not words or path in matching)]
-    read = []
-    unindexed = [path for path in paths if path not in days]
-    for entry in store.readable(unindexed[:MOST_READ]):
+    words = [normal_form(word).casefold() for word in search.split()]
+    found = []
+    for entry in store.readable(paths):
         text = normal_form(f"{entry.title}\n{entry.body}").casefold()
-        if all(normal_form(word).casefold() in text for word in words):
-            read.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
-    ordered = [path for _, path in sorted([*indexed, *read])]
-    return ordered if words else ordered + unindexed[MOST_READ:]
+        if all(word in text for word in words):
+            found.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
+    ordered = [path for _, path in sorted(found)]
+    return ordered if words else [*ordered, *sorted(set(paths).difference(ordered))]
 
 
 def likeliest_first(entries: Iterable[Entry]) -> list[Entry]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from ..runtime.errors import EntryInvalid, VaultUnavailable
+from ..runtime.errors import EntryInvalid, PathRefused, VaultUnavailable
 from ..vault.entry import DISMISSED, REJECTED, content_hash, parse_text
 from ..vault.pending import is_idea_path
 from .boundary import is_outside
@@ -96,5 +96,5 @@ def _written(act: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _text(path: str, read: Callable[[str], str | None]) -> str:
     try:
         return read(path) or ""
-    except (EntryInvalid, VaultUnavailable):
+    except (EntryInvalid, PathRefused, VaultUnavailable):
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -43,8 +43,8 @@ from ..vault.marker import (
 from ..vault.project import project_of
 from ..vault.turn import Origin, Role
 from ..vault.wording import cut, one_line
-from .corpus.store import CorpusStore, OldSession
-from .journal import Journal
+from .corpus.store import CorpusStore
+from .journal import Act, Journal
 from .paging import Listed, page_of
 from .stores import vault_store
 
@@ -69,16 +69,15 @@ class SessionRow:
     learned: int
     """Number of entries first learned in it."""
     marker: Marker | None = None
-    old: OldSession | None = None
-    """When it was mined from its transcript without a marker."""
+    """Its marker, or what that would hold."""
 
     @property
     def host(self) -> str:
-        return self._source.host if self._source else ""
+        return self.marker.host if self.marker else ""
 
     @property
     def cwd(self) -> str:
-        return self._source.cwd if self._source else ""
+        return self.marker.cwd if self.marker else ""
 
     @property
     def project(self) -> str:
@@ -87,15 +86,11 @@ class SessionRow:
     @property
     def transcript(self) -> str:
         """Path of the transcript; '' if unknown."""
-        return self.marker.transcript if self.marker is not None else self.old.path if self.old is not None else ""
+        return self.marker.transcript if self.marker else ""
 
     @property
     def mined_bytes(self) -> int:
-        return self._source.offset if self._source else 0
-
-    @property
-    def _source(self) -> Marker | OldSession | None:
-        return self.marker or self.old
+        return self.marker.offset if self.marker else 0
 
 
 @dataclass(frozen=True)
@@ -152,7 +147,8 @@ def session_story(settings: Settings, session: str) -> SessionStory:
     jobs: tuple[Job, ...] = ()
     with suppress(QueueUnavailable), open_ledger(settings) as ledger:
         jobs = tuple(ledger.of_session(session))
-    taken_back = _taken_back(settings, session)
+    acts = Journal(settings.state, vault_store(settings)).acts()
+    taken_back = _taken_back(acts, session)
     if row is None and not entries and not jobs and not taken_back:
         raise UsageError(f"there is no session {session}")
     if row is None:
@@ -165,7 +161,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         row=row,
         unmined=_unmined(row),
         learned=learned,
-        confirmed=_confirmed(settings, session, {entry.path for entry in entries}),
+        confirmed=_confirmed(settings, acts, session, {entry.path for entry in entries}),
         cost=_read(settings, cost) if cost else None,
         jobs=jobs,
         taken_back=taken_back,
@@ -226,17 +222,13 @@ def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[Se
             at = last_event_at(marker_path(markers, session, state))
             if at is not None:
                 rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
-    for session, old in _old(settings).items():
+    for session, (marker, modified) in CorpusStore(settings.state).sessions().items():
         if session not in rows:
-            rows[session] = SessionRow(session, old.modified, OLD, learned.get(session, (0, ""))[0], old=old)
+            rows[session] = SessionRow(session, modified, OLD, learned.get(session, (0, ""))[0], marker)
     for session, (count, day) in learned.items():
         if session not in rows:
             rows[session] = SessionRow(session, _day(day), "", count)
     return sorted(rows.values(), key=lambda row: (-row.last, row.id))
-
-
-def _old(settings: Settings) -> Mapping[str, OldSession]:
-    return CorpusStore(settings.state).sessions() if Path(settings.state.state_db).exists() else {}
 
 
 def _entries(settings: Settings, session: str) -> list[EntryRow]:
@@ -250,25 +242,23 @@ def _from_index(settings: Settings, query: Callable[[CatalogReader], T], absent:
     return absent
 
 
-def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
+def _confirmed(settings: Settings, acts: Sequence[Act], session: str, known: set[str]) -> tuple[EntryRow, ...]:
     """Read from the journal, which goes back some months: entries name all their sessions, the index only the first.
 
     A path from the journal may now hold another note: the written one was undone, or deleted and written again.
     """
-    journal = Journal(settings.state, vault_store(settings))
-    paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
+    paths = {change.path for act in acts if act.session == session for change in act.changes} - known
     entries = filter(None, (_read(settings, path) for path in paths))
     again = [entry.path for entry in entries if any(source.session == session for source in entry.sources[1:])]
     return _from_index(settings, lambda reader: tuple(reader.entries_at_paths(again)), ())
 
 
-def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
+def _taken_back(acts: Sequence[Act], session: str) -> tuple[TakenBackNote, ...]:
     """Read from the journal, which goes back some months."""
-    journal = Journal(settings.state, vault_store(settings))
-    written = {act.id: {change.path for change in act.changes} for act in journal.acts_of(session)}
+    written = {act.id for act in acts if act.session == session}
     found: dict[str, TakenBackNote] = {}
-    for act in journal.newest_decisions() if written else ():
-        if act.actor != "undo" or written.keys().isdisjoint(act.undoes):
+    for act in reversed(acts):
+        if act.actor != "undo" or written.isdisjoint(act.undoes):
             continue
         for change in act.changes:
             if change.before is not None and change.path not in found and session in change.before:

@@ -125,8 +125,8 @@ def _look_at(markers: str, session: str, roots: Sequence[str], now: float) -> tu
     marker, event_at = read_marker(path), last_event_at(path)
     if marker is None or event_at is None:
         return None
-    if event_at > now + FUTURE_SECONDS:
-        event_at = _from_now_on(path, now)
+    if event_at > now + FUTURE_SECONDS:  # The clock was wrong then.
+        event_at = 0.0
     marker = follow_transcript(markers, marker, roots)
     size: int | None = None
     is_gone = False
@@ -143,14 +143,6 @@ def _look_at(markers: str, session: str, roots: Sequence[str], now: float) -> tu
         pass
     facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
     return judge(facts), Unmined(session, marker.transcript, event_at)
-
-
-def _from_now_on(path: str, now: float) -> float:
-    """Date a session's last event today if it lies in the future: the clock was wrong then, and the session would count
-    as live until that day."""
-    with contextlib.suppress(FileNotFoundError):
-        os.utime(path, (now, now))
-    return now
 
 
 def follow_transcript(markers: str, marker: Marker, roots: Sequence[str]) -> Marker:

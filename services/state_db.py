@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..runtime.errors import QueueUnavailable, SchemaTooNew
 from ..runtime.paths import explain_file_system
-from ..tasks.queue.damage import keep_in_place, restore_if_damaged
+from ..tasks.queue.damage import restore_if_damaged, sole_use
 from ..tasks.queue.schema import (
     DATABASE_ERRORS,
     Shape,
@@ -63,13 +63,14 @@ SHAPE = Shape(_TABLES, VERSION, [("cursor", "value")])
 def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
     """Open one durable write transaction on state.db, created as needed.
 
-    Raises QueueUnavailable if it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew if a newer version has
-    written it. Rolled back if the block raises. A damaged file is replaced by its daily copy for the next caller.
+    Raises QueueUnavailable if it is damaged or others use it for longer than LOCK_SECONDS (damage.py), SchemaTooNew if
+    a newer version has written it. Rolled back if the block raises. A damaged file is replaced by its daily copy for
+    the next caller.
     """
     path = Path(path)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with keep_in_place(path), closing(_connect_or_create(path)) as conn:
+        with sole_use(path), closing(_connect(path)) as conn:
             conn.row_factory = sqlite3.Row
             retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
@@ -86,13 +87,9 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
         raise _unavailable(path, error) from error
 
 
-def _connect_or_create(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> sqlite3.Connection:
     if not path.exists():
         path.touch(mode=0o600)
-    return _connect(path)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
 
 
@@ -144,7 +141,7 @@ def checkpoint(path: Path | str) -> bool:
     reading them. Raises QueueUnavailable."""
     path = Path(path)
     try:
-        with keep_in_place(path), closing(_connect(path)) as conn:
+        with sole_use(path), closing(_connect(path)) as conn:
             return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     except (*DATABASE_ERRORS, OSError) as error:
         raise unavailable(path, error) from error  # Not replaced here: only its worker replaces a queue.

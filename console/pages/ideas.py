@@ -73,7 +73,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
     every = list_pending_paths(store)
     paths = [path for path in every[INCUBATOR] if is_idea_path(path)]
     stale = _nobody_came_back(store)
-    ordered = order_pending(context.settings, store, INCUBATOR, paths, search)
+    ordered = order_pending(store, paths, search)
     ordered.sort(key=lambda path: slug_of(path) not in stale)
     number = page_number(request)
     place = next((at for at, path in enumerate(ordered) if slug_of(path) == wanted), None)
@@ -84,6 +84,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
     queue = load_pending_page(store, ordered, number, ON_A_PAGE)
     chosen = next((idea for idea in queue.rows if slug_of(idea.path) == wanted), None) or next(iter(queue.rows), None)
     at = ordered.index(chosen.path) if chosen is not None else 0
+    after = next((idea.path for idea in store.readable(ordered[at + 1 :])), "") if chosen is not None else ""
     return context.page(
         request,
         "ideas.html",
@@ -97,7 +98,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         said_on=said_on,
         slug=slug_of(chosen.path) if chosen else "",
         before=slug_of(ordered[at - 1]) if chosen and at else "",
-        after=slug_of(ordered[at + 1]) if chosen and at + 1 < len(ordered) else "",
+        after=slug_of(after) if after else "",
         place=at + 1,
         stale=stale,
         to_answer=sum(slug_of(path) in stale for path in ordered),

@@ -119,7 +119,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
     every = list_pending_paths(reviewer.store)
     paths = every[INBOX]
     number = page_number(request)
-    ordered = order_pending(context.settings, reviewer.store, INBOX, paths, search)
+    ordered = order_pending(reviewer.store, paths, search)
     groups: Sequence[_Group] = []
     if view == "groups":
         groups = _groups(context, reviewer, ordered)

@@ -149,7 +149,6 @@ def _overview(context: ConsoleContext, ledger: Ledger) -> dict[str, Any]:
     """The first line of the page."""
     return {
         **vars(ledger.backlog()),
-        "dead": sum(count for _, of, count in ledger.live_counts() if of == "dead"),
         "worker": lock_holder(context.settings.state.worker_lock),
         "why_nothing_starts": why_nothing_starts(context.settings),
     }

@@ -175,7 +175,7 @@ def _shown(
     reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
     paths = list_pending_paths(reviewer.store)
-    ordered = order_pending(context.settings, reviewer.store, REVIEW, paths[REVIEW], search)
+    ordered = order_pending(reviewer.store, paths[REVIEW], search)
     number = page_number(request)
     if wanted in ordered:
         number = ordered.index(wanted) // ON_A_PAGE + 1
@@ -234,7 +234,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
         kept_text(entry.body),
         at + 1,
         ordered[at - 1] if at else None,
-        ordered[at + 1] if at + 1 < len(ordered) else None,
+        next((following.path for following in reviewer.store.readable(ordered[at + 1 :])), None),
         replaces,
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...runtime.layout import StatePaths
 from ...sources.transcripts.corpus import Transcript
+from ...vault.marker import Marker
 from ..cursors import Cursors
 from ..mining import Mined
 
@@ -16,20 +16,6 @@ SCAN = "corpus"
 """Scan name of the transcripts' cursors."""
 ROOTS = "corpus.roots"
 """Scan name of the folders that the user named with --root."""
-
-
-@dataclass(frozen=True)
-class OldSession:
-    """A session that was mined from its transcript, without a marker."""
-
-    session: str
-    host: str
-    cwd: str
-    path: str
-    modified: float
-    """Modification time of the transcript when it was mined, unix seconds."""
-    offset: int
-    """Byte offset up to which the transcript is mined."""
 
 
 class CorpusStore:
@@ -47,21 +33,23 @@ class CorpusStore:
         """Return the cursors of all transcripts, by identity."""
         return self._cursors.all()
 
-    def sessions(self) -> dict[str, OldSession]:
-        """Return the mined sessions by id. Cursors of an older release, without a session, are left out."""
-        sessions: dict[str, OldSession] = {}
-        for cursor in self._cursors.all().values():
-            session = cursor.get("session")
-            if isinstance(session, str) and session:
-                sessions[session] = OldSession(
-                    session,
-                    host=str(cursor.get("host", "")),
-                    cwd=str(cursor.get("cwd", "")),
-                    path=str(cursor.get("path", "")),
-                    modified=float(cursor.get("modified", 0.0)),
-                    offset=int(cursor.get("offset", 0)),
-                )
-        return sessions
+    def sessions(self) -> dict[str, tuple[Marker, float]]:
+        """Return the mined sessions by id: what their markers would hold, and the time of the transcript's last change
+        (unix seconds)."""
+        return {
+            cursor["session"]: (
+                Marker(
+                    cursor["session"],
+                    transcript=cursor["path"],
+                    cwd=cursor["cwd"],
+                    host=cursor["host"],
+                    offset=cursor["offset"],
+                ),
+                cursor["modified"],
+            )
+            for cursor in self.cursors().values()
+            if cursor.get("session")
+        }
 
     def advance(self, transcript: Transcript, mined: Mined) -> None:
         """Store how far a transcript is mined. Call it after its results are written."""

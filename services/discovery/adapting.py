@@ -115,7 +115,8 @@ class Adaptation:
             if identity(found.pattern) in proposed:
                 self.found.judge(found.pattern.key, "proposed")
                 continue
-            judgement = judge(found.pattern, self.held, None, today)
+            # As if its text was judged, so that a trusted owner's weaker ones do not come before a stranger's best.
+            judgement = judge(found.pattern, self.held, None, today, is_text_judged=True)
             rank = (-judgement.confidence, not judgement.trusted, -judgement.score)
             scored.append((rank, found.pattern.source, found.pattern.key, found.pattern))
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
@@ -147,8 +148,9 @@ class Adaptation:
         if judgement.confidence is low:
             return ended("not worth a note", judgement, low.name)
         opinion, text = self._second_opinion(pattern)
-        if opinion is not None and opinion.lowers:
-            judgement = lowered(judgement)
+        if opinion is not None:
+            judgement = judge(pattern, self.held, facts, today, is_text_judged=bool(text) or opinion.lowers)
+            judgement = lowered(judgement) if opinion.lowers else judgement
             if judgement.confidence is low:
                 return ended("not worth a note, says the model", judgement, low.name)
         if not still_owned():

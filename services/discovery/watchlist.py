@@ -219,8 +219,13 @@ _VERDICTS: Mapping[type[object], Verdict] = {Promote: "promoted", Dismiss: "dism
 
 
 def surest_first(notes: Iterable[Entry]) -> list[Entry]:
-    """Sort by confidence, then by path."""
-    return sorted(notes, key=lambda note: (_ORDER.get((note.confidence or "").upper(), 3), note.path))
+    """Sort by confidence, then by score, then by path."""
+
+    def rank(note: Entry) -> tuple[int, int, str]:
+        score = note.extra.get("score")
+        return _ORDER.get((note.confidence or "").upper(), 3), -score if isinstance(score, int) else 0, note.path
+
+    return sorted(notes, key=rank)
 
 
 def is_waiting(note: Entry) -> bool:

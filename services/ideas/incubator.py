@@ -49,6 +49,7 @@ from ..journal import Change, Journal, hash_of
 from ..retrying import read_seen, retry_edit
 from .archive import IdeaOutcome, put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
+from .research import notes_root
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,9 @@ OWN_CALLERS = frozenset({"research", "review"})
 GENERATED = ("related-", "research-")
 """Names of the notes that research writes beside an idea; their links to other ideas do not count."""
 _OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
-_NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH, META})
+_NOT_NOTES = frozenset({"node_modules"})
+_OURS_WITHOUT_NOTES = _NOT_NOTES | {REVIEW, INBOX, ARCHIVE, TRASH, META}
+"""Folders of MemoryVault itself; the user's may have the same names."""
 
 
 def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lambda: True) -> list[StaleIdea]:
@@ -190,13 +193,11 @@ def _links(settings: Settings, store: VaultStore, slugs: frozenset[str]) -> dict
 
 def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
     """Yield the notes of the user's vault without MemoryVault's own questions. They are only read."""
-    root = store.vault.parent
-    home = Path(home_folder(settings.environment))
-    if root in (home, Path("/")) and not (root / ".obsidian").is_dir():
-        root = store.vault  # Not inside a vault of notes; a home folder is not searched.
+    root = notes_root(store.vault, Path(home_folder(settings.environment))) or store.vault
     count = 0
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NOT_NOTES]
+        left_out = _OURS_WITHOUT_NOTES if Path(folder).is_relative_to(store.vault) else _NOT_NOTES
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in left_out]
         for name in names:
             if is_note_name(name) and not (INCUBATOR in folder and name.startswith(GENERATED)):
                 count += 1

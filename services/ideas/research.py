@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 from ...pipelines.research import receipt_in, with_receipt, without_receipt
 from ...runtime.errors import EntryInvalid, EntryNotFound, PathRefused
@@ -56,6 +57,14 @@ def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, s
             yield note.parent.name, str(idea.extra.get("research_pass") or "")
         elif state == LOCAL and settings.research.network:
             yield note.parent.name, CONSENT_PASS
+
+
+def notes_root(vault: Path, home: Path) -> Path | None:
+    """Return the folder around MemoryVault/, whose notes are searched; None for a home folder without Obsidian."""
+    root = vault.parent
+    if (root / ".obsidian").is_dir():
+        return root
+    return None if root.resolve() in (Path("/"), home.resolve()) else root
 
 
 def without_research(store: VaultStore, path: str, text: str) -> str:

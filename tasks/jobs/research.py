@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import os
 import shutil
 import sys
 import time
@@ -45,8 +44,7 @@ from ...runtime.killpoint import kill_point, kill_point_environment
 from ...runtime.layout import home_folder
 from ...runtime.settings import Settings, child_environment
 from ...services.ideas.ledger import find_idea, slug_of
-from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, request_research, unresearched
-from ...services.index_backlog import WALK
+from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, notes_root, request_research, unresearched
 from ...services.retrying import retry_edit
 from ...services.spending import SpendingBook, Unit
 from ...services.stores import vault_store
@@ -72,6 +70,7 @@ from .research_child import (
 log = logging.getLogger(__name__)
 
 CHILD = "memoryvault.tasks.jobs.research_child"
+WALK = "index.reconcile"
 START_SECONDS = 5.0
 """Seconds for the child to start and to end, in addition to the budget."""
 WRITE_SECONDS = 20.0
@@ -165,8 +164,9 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
     limits = settings.research
     vault = settings.required_vault_path
     title, summary = scrub(idea.name), scrub(statement_of(idea.body))
-    home = home_folder(settings.environment)
-    private = [Path(home).name, vault.parent.name, *([idea.project] if idea.project else [])]
+    home = Path(home_folder(settings.environment))
+    root = notes_root(vault, home)
+    private = [home.name, vault.parent.name, *([idea.project] if idea.project else [])]
     bases, searxng = dict(web.bases), limits.searxng
     names = [name.strip() for name in limits.providers.split(",") if name.strip()]
     if searxng:
@@ -189,7 +189,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         bases=bases,
         allow=sorted(web.allow),
         searxng_allow=_place(searxng),
-        notes_root=_notes_root(vault, home),
+        notes_root=None if root is None else str(root),
         leave_out=[str(vault), str(settings.ideas_path)],
         vault=str(vault),
         state=settings.state.root,
@@ -210,15 +210,6 @@ def _place(address: str) -> list[tuple[str, int]]:
     except ValueError:
         return []
     return [(parts.hostname, port)] if parts.hostname else []
-
-
-def _notes_root(vault: Path, home: str) -> str | None:
-    """Return the folder around MemoryVault/, whose notes are searched; None for a home folder without Obsidian."""
-    root = vault.parent
-    if (root / ".obsidian").is_dir():
-        return str(root)
-    real = os.path.realpath(root)
-    return None if real in ("/", os.path.realpath(home)) else str(root)
 
 
 def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) -> Report:

@@ -7,7 +7,6 @@ job there, in one transaction, so a killed worker leaves a lease that expires.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from huey.storage import BlackHoleStorage
 from ...runtime.errors import QueueUnavailable
 from .ledger import Claim
 from .wakeup import Wakeup
+from .worklog import Lasting
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +48,7 @@ class VaultHuey(Huey):  # type: ignore[misc]
         self._take = take
         self._wakeup = wakeup
         self._poll_seconds = poll_seconds
-        self._lock = threading.Lock()
-        self._away = False
+        self._away = Lasting(log)
 
     def dequeue(self) -> Task | None:
         """Return a task that runs the next job; None if there is none after a wake-up or `poll_seconds`."""
@@ -64,17 +63,10 @@ class VaultHuey(Huey):  # type: ignore[misc]
         try:
             claim = self._take()
         except QueueUnavailable as error:
-            if not self._was_away(True):  # One warning, not one for each thread at each look.
-                log.warning("can't take a job: %s", error)
+            self._away.is_so(f"can't take a job: {error}")
             return None
-        if self._was_away(False):
-            log.warning("jobs can be taken again")
+        self._away.is_over()
         return claim
-
-    def _was_away(self, now: bool) -> bool:
-        with self._lock:
-            before, self._away = self._away, now
-        return before
 
     def wake(self) -> None:
         """Make the threads check whether they are to end."""

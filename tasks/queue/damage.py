@@ -12,7 +12,6 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,60 +22,33 @@ from ...vault.marker import has_ended, last_event_at, list_markers, marker_path,
 from . import queries, schema
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger, NewJob
-from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, is_readable_anew, open_readonly
+from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, open_readonly
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
-@dataclass(frozen=True)
-class OpenedQueue:
-    """A working ledger, and what had to be done for it."""
-
-    ledger: Ledger
-    rebuilt: bool
-    """The file is new: spool and markers must be read."""
-    note: str | None
-    """A line for the user, if something was done."""
-
-
-def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICIES, busy_seconds: float) -> OpenedQueue:
-    """Return the ledger of this state folder; a damaged file is set aside first. The caller must hold the worker's
-    lock.
+def open_queue(
+    state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICIES, busy_seconds: float
+) -> tuple[Ledger, str | None]:
+    """Return the ledger of this state folder, and a line for the user if a damaged file was set aside for it. The
+    caller must hold the worker's lock.
 
     Raises QueueUnavailable (locked, read-only, disk full) and SchemaTooNew, as Ledger does.
     """
     path = Path(state.queue_db)
-    ledger = note = None
     damage = find_damage(path, schema.SHAPE)
-    if damage is None and not is_readable_anew(path):  # For a large file, which `find_damage` does not read completely.
-        damage = "its newest job can't be read"
     if damage is None:
         try:
-            ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
+            return Ledger(path, policies=policies, busy_seconds=busy_seconds), None
         except QueueDamaged as error:
             damage = str(error)
-    if ledger is None:
-        kept = set_aside(path)
-        note = (
-            f"queue.db was damaged ({damage}): it is kept as {kept.name}; "
-            "the jobs come again from the spool and the session markers"
-        )
-        kill_point("queue-set-aside")
-        ledger = Ledger(path, policies=policies, busy_seconds=busy_seconds)
-    rebuilt = not ledger.is_complete()
-    if rebuilt:
-        _restore_pauses(ledger, backup_of(path))
-    return OpenedQueue(ledger, rebuilt, note)
-
-
-def finish_rebuilding(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
-    """Recreate the jobs of unmined sessions, then mark queue.db as complete; return how many jobs.
-
-    If killed, the next start repeats it, which has no further effect.
-    """
-    made = requeue_unmined(state, ledger, quiet_seconds)
-    ledger.mark_complete()
-    return made
+    kept = set_aside(path)
+    kill_point("queue-set-aside")
+    note = (
+        f"queue.db was damaged ({damage}): it is kept as {kept.name}; "
+        "the jobs come again from the spool and the session markers"
+    )
+    return Ledger(path, policies=policies, busy_seconds=busy_seconds), note
 
 
 def set_aside(path: Path) -> Path:
@@ -139,7 +111,7 @@ def back_up(path: Path) -> bool:
     """
     if not path.exists():
         return False
-    with keep_in_place(path):
+    with sole_use(path):
         return find_damage(path) is None and _copy(path, backup_of(path))
 
 
@@ -168,11 +140,11 @@ def _copy(path: Path, target: Path) -> bool:
 def restore_if_damaged(path: Path, shape: Shape | None = None) -> str | None:
     """Set a broken database aside and restore its daily copy; return what was done, None if it is sound.
 
-    Only one of several processes does so, when nobody has the file open any more (`keep_in_place`). Raises OSError.
+    Only one of several processes does so, when nobody has the file open any more (`sole_use`). Raises OSError.
     """
     if not path.exists() or find_damage(path, shape) is None:
         return None
-    with replacement_lock(path):
+    with sole_use(path):
         return None if (damage := find_damage(path, shape)) is None else _restore(path, damage, shape)
 
 
@@ -182,29 +154,16 @@ LOCK_POLL_SECONDS = 0.01
 
 
 @contextlib.contextmanager
-def keep_in_place(path: Path) -> Iterator[None]:
-    """Keep the file from being replaced while it is open. SQLite finds a database's log by its name, so a process with
-    the old file open would write into the log of the new one. Raises OSError.
+def sole_use(path: Path) -> Iterator[None]:
+    """Hold the lock beside the file, so that one process at a time opens or replaces it. SQLite finds a database's log
+    by its name, so a process with the old file open would write into the log of the new one. Raises OSError.
     """
-    with _lock_beside(path, fcntl.LOCK_SH):
-        yield
-
-
-@contextlib.contextmanager
-def replacement_lock(path: Path) -> Iterator[None]:
-    """Hold the lock for replacing a file that nobody has open, one process at a time. Raises OSError."""
-    with _lock_beside(path, fcntl.LOCK_EX):
-        yield
-
-
-@contextlib.contextmanager
-def _lock_beside(path: Path, operation: int) -> Iterator[None]:
     lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     until = time.monotonic() + LOCK_SECONDS
     try:
         while True:
             try:
-                fcntl.flock(lock, operation | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
                 if time.monotonic() > until:
@@ -240,13 +199,14 @@ def _restore(path: Path, damage: str, shape: Shape | None) -> str:
     )
 
 
-def _restore_pauses(ledger: Ledger, source: Path) -> None:
-    """Restore schedules' last slots and the user's pauses if the ledger has none."""
-    schedules, pauses = [], []
+def restore_pauses(state: StatePaths, ledger: Ledger) -> None:
+    """Restore schedules' last slots and the user's pauses from the daily copy, if the ledger has none."""
+    source = backup_of(Path(state.queue_db))
     if not source.exists() or find_damage(source, schema.SHAPE) is not None:
         return
+    schedules, pauses = [], []
     with contextlib.suppress(*DATABASE_ERRORS), contextlib.closing(open_readonly(source)) as conn:
-        schedules = conn.execute(queries.ALL_SCHEDULES).fetchall()
+        schedules = conn.execute(queries.SCHEDULE_STATES).fetchall()
         pauses = conn.execute(queries.ALL_PAUSES).fetchall()
     with ledger.transaction(durable=True) as new:
         new.executemany(queries.RESTORE_SCHEDULE, schedules)

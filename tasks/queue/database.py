@@ -156,16 +156,6 @@ class QueueDatabase:
         with self._lock, self._wrapped():
             self._conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
-    def is_complete(self) -> bool:
-        """Whether queue.db has the jobs of spool and markers. False for a new file until `mark_complete`."""
-        with self._lock, self._wrapped():
-            return bool(self._patiently("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID)
-
-    def mark_complete(self) -> None:
-        """Store that the jobs of spool and markers are in queue.db."""
-        with self.transaction(durable=True) as conn:
-            conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID:d}")
-
     def schema_version(self) -> int:
         """Return the file's schema version; above schema.VERSION once a newer package has migrated it."""
         with self._lock, self._wrapped():

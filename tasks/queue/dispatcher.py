@@ -16,6 +16,7 @@ from .ledger import Ledger
 from .scheduler import Scheduler
 from .spool import Spool
 from .wakeup import Wakeup
+from .worklog import Lasting
 
 log = logging.getLogger(__name__)
 
@@ -66,18 +67,16 @@ class Dispatcher(BaseProcess):  # type: ignore[misc]
         now = time.monotonic()
         self._next_schedule = now
         self._next_reconciliation = now + clockwork.reconcile_seconds
-        self._failing = False
+        self._away = Lasting(log)
 
     def loop(self, now: object = None) -> None:
         """Take one turn, then wait."""
         calls = self._clockwork.wakeup.calls
         try:
             self._turn()
-            self._failing = False
+            self._away.is_over()
         except QueueUnavailable as error:
-            if not self._failing:
-                log.warning("dispatcher waits: %s", error)
-            self._failing = True
+            self._away.is_so(f"dispatcher waits: {error}")
         except Exception:
             log.exception("dispatcher failed; it goes on")
         if not self.stop_flag.is_set():

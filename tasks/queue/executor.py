@@ -15,6 +15,7 @@ from ...runtime.killpoint import kill_point
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, validate_args
 from .ledger import Claim, Ledger
+from .worklog import Lasting
 
 log = logging.getLogger(__name__)
 
@@ -179,16 +180,14 @@ class Executor:
             self._beat_now.set()
 
     def _beat_forever(self, beat: Callable[[], None]) -> None:
-        failing = False
+        away = Lasting(log)
         while not self._heart_stopped.is_set():
             try:
                 beat()
                 self.extend_leases()
-                failing = False
+                away.is_over()
             except QueueUnavailable as error:
-                if not failing:  # One warning, not one for each beat.
-                    log.warning("heartbeat failed: %s", error)
-                failing = True
+                away.is_so(f"heartbeat failed: {error}")
             except Exception:
                 log.exception("heartbeat failed")
             self._beat_now.wait(self._lease_seconds / 3)

@@ -463,7 +463,7 @@ class Ledger(QueueDatabase):
         return [tuple(row) for row in self.read(queries.OLDEST_DUE, {"now": self.now()})]
 
     def backlog(self) -> Backlog:
-        """Return counts of unfinished jobs, without reading finished ones."""
+        """Return counts of unfinished and dead jobs, without reading finished ones."""
         return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])
 
     def to_do(self) -> Mapping[str, int]:

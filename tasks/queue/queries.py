@@ -162,7 +162,8 @@ BACKLOG = """
       (SELECT count(*) FROM job WHERE state = 'running'),
       (SELECT count(*) FROM job WHERE state = 'queued' AND run_at <= :now
          AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)),
-      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now)
+      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
+      (SELECT count(*) FROM job WHERE state = 'dead')
 """
 TO_DO = """
     SELECT kind, count(*) FROM (
@@ -212,7 +213,6 @@ WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_stat
 
 # ---- rebuilding a damaged file
 
-ALL_SCHEDULES = "SELECT name, last_slot, paused_at FROM schedule_state"
 RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?, ?)"
 ALL_PAUSES = "SELECT kind, paused_at FROM kind_state"
 RESTORE_PAUSE = "INSERT OR IGNORE INTO kind_state VALUES (?, ?)"

@@ -79,12 +79,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class Backlog:
-    """Counts of unfinished jobs."""
+    """Counts of unfinished and dead jobs."""
 
     running: int
     due: int
     """Queued, due, and of a kind that is not paused."""
     delayed: int
+    dead: int
 
 
 @dataclass(frozen=True)

@@ -81,9 +81,6 @@ TABLES = (
 )
 VERSION = 2
 
-APPLICATION_ID = 0x4D56_5121
-"""Set in the file's header once the file is complete: see `damage`."""
-
 
 class QueueDamaged(QueueUnavailable):
     """queue.db is not a database, or broken; the worker sets it aside and creates a new one."""
@@ -176,8 +173,6 @@ _NEWEST_JOB = "SELECT * FROM job ORDER BY id DESC LIMIT 1"
 SHAPE = Shape(TABLES, VERSION, [("job", "history")])
 
 
-CHECKED_BYTES = 64 * 1024 * 1024
-"""A file up to this size is read completely at the worker's start; damage of a larger one shows in use."""
 COPY_BUSY_SECONDS = 5.0
 
 
@@ -187,8 +182,7 @@ def find_damage(path: Path, shape: Shape | None = None) -> str | None:
     SQLite's own check does not decode texts, so every row is read here and compared with `shape`.
     """
     try:
-        size = path.stat().st_size
-        if not 0 < size <= CHECKED_BYTES:
+        if path.stat().st_size == 0:
             return None
         with closing(open_readonly(path)) as conn:
             found = conn.execute("PRAGMA integrity_check").fetchone()[0]

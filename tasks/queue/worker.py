@@ -25,7 +25,7 @@ from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
 from . import schema
 from .app import ThreadConsumer, VaultHuey
-from .damage import finish_rebuilding, open_queue, restore_if_damaged
+from .damage import open_queue, requeue_unmined, restore_if_damaged, restore_pauses
 from .dispatcher import Clockwork, Dispatcher, reconcile
 from .executor import Executor
 from .job import Handler
@@ -268,14 +268,13 @@ class Worker:
         except OSError as error:
             raise QueueUnavailable(f"the state folder {state.root} cannot be written: {error.strerror}") from error
         stack.callback(self._lock.release)
-        opened = open_queue(state, policies=context.policies, busy_seconds=BUSY_SECONDS)
-        ledger = opened.ledger
+        ledger, set_aside = open_queue(state, policies=context.policies, busy_seconds=BUSY_SECONDS)
         stack.callback(ledger.close)
         try:
             restored = restore_if_damaged(Path(state.state_db))
         except OSError as error:
             raise QueueUnavailable(f"{state.state_db} is damaged and could not be replaced ({error})") from error
-        for note in (opened.note, restored):
+        for note in (set_aside, restored):
             if note:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)
@@ -296,9 +295,10 @@ class Worker:
             reconcile_seconds=context.reconcile_seconds,
         )
         reconcile(ledger, sole=sole)
-        if opened.rebuilt:
+        if ledger.worker() is None:  # No worker has filled this file: one beats when it has.
+            restore_pauses(state, ledger)
             self._spool.ingest()
-            made = finish_rebuilding(state, ledger, context.quiet_seconds)
+            made = requeue_unmined(state, ledger, context.quiet_seconds)
             if made:
                 log.warning("%d sessions that were not mined to their end are queued again", made)
         if not self._closed():

@@ -7,18 +7,15 @@ import os
 import re
 import subprocess
 import sys
-from datetime import datetime
 from pathlib import Path
-from typing import TextIO, cast
 
 import pytest
-from honcho.printer import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.cli.terminal import read_line
-from memoryvault.cli.terminal_safety import PlainText, beneath, plain
-from memoryvault.cli.up import PlainPrinter
+from memoryvault.cli.terminal_safety import PlainText, plain
+from memoryvault.cli.up import _relay
 from memoryvault.tests.sources.records import older
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -174,17 +171,21 @@ def test_the_end_of_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [read_line("go ahead? "), read_line("go ahead? ")] == ["y", ""]
 
 
-@pytest.mark.parametrize(
-    ("terminal", "prefix"), [(True, "\x1b[0m\x1b[36m09:05:00 worker | \x1b[0m"), (False, "09:05:00 worker | ")]
-)
-def test_up_colours_its_own_words_on_a_terminal_only_and_no_ones_else(terminal: bool, prefix: str) -> None:
-    class Stream(io.StringIO):
-        def isatty(self) -> bool:
-            return terminal
+def test_up_prints_the_lines_of_its_programs_without_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    below = io.StringIO()
+    monkeypatch.setattr("sys.stdout", PlainText(below))
+    said = [sys.executable, "-c", "print('\\x1b]0;owned\\x07')"]
+    with subprocess.Popen(said, stdout=subprocess.PIPE, encoding="utf-8") as program:
+        _relay("worker", program)
+    assert below.getvalue().splitlines()[1].endswith(" worker | \\u001b]0;owned\\u0007")
 
-    below = Stream()
-    printer = PlainPrinter(beneath(cast(TextIO, PlainText(below))), width=len("worker"))
-    said = b"memory: \x1b]0;owned\x07 \xff\nand on\n"
-    at = datetime(2026, 3, 1, 9, 5)  # noqa: DTZ001  without a zone, as honcho stamps its messages
-    printer.write(Message("line", said, at, "worker", "36"))
-    assert below.getvalue() == f"{prefix}memory: \\u001b]0;owned\\u0007 \ufffd\n{prefix}and on\n"
+
+def test_up_prints_each_line_whole_since_two_threads_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    below = io.StringIO()
+    monkeypatch.setattr(below, "write", written.append)
+    monkeypatch.setattr("sys.stdout", PlainText(below))
+    said = [sys.executable, "-c", "print('one'); print('two')"]
+    with subprocess.Popen(said, stdout=subprocess.PIPE, encoding="utf-8") as program:
+        _relay("worker", program)
+    assert [text[-4:] for text in written if text][1:] == ["one\n", "two\n"]

@@ -1,17 +1,15 @@
 """`memory service up`: worker and recall service in one terminal, whatever runs already."""
 
 import os
-import shlex
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.up import PROGRAMS, shell_line
+from memoryvault.cli.up import PROGRAMS
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.process_lock import lock_holder
@@ -123,28 +121,37 @@ def test_an_output_that_takes_nothing_more_stops_nothing(
     assert up.wait(WAIT_SECONDS) == (1 if output == "its disk is full" else 0)
 
 
+def test_it_tells_which_program_ended_and_how(
+    sandbox: Sandbox, up_alone: Callable[[int], subprocess.Popen[bytes]]
+) -> None:
+    reader, descriptor = os.pipe()
+    up = up_alone(descriptor)
+    os.close(descriptor)
+    worker = lock_holder(load_settings(sandbox.environment).state.worker_lock)
+    assert worker is not None
+    os.kill(worker, signal.SIGKILL)
+    assert up.wait(WAIT_SECONDS) == 1
+    with open(reader, encoding="utf-8") as output:
+        said = [line for line in output if " memory | " in line]
+    assert [line.partition(" | ")[2] for line in said] == ["worker ended with -9; what else runs is ended, too\n"]
+
+
+def test_a_signal_is_told_before_the_worker_has_stopped_its_jobs(
+    up_alone: Callable[[int], subprocess.Popen[bytes]],
+) -> None:
+    reader, descriptor = os.pipe()
+    up = up_alone(descriptor)
+    os.close(descriptor)
+    up.terminate()
+    assert up.wait(WAIT_SECONDS) == 0
+    with open(reader, encoding="utf-8") as output:
+        assert " memory | both are being ended; " in output.read()
+
+
 def test_the_end_of_its_terminal_ends_both(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
     up = up_alone(subprocess.DEVNULL)
     os.killpg(up.pid, signal.SIGHUP)
     assert up.wait(WAIT_SECONDS) == 0
-
-
-def test_killed_it_leaves_nothing_running(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
-    up = up_alone(subprocess.DEVNULL)
-    relays = children(up.pid)
-    up.kill()
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in relays), "the relays end, after the programs")
-
-
-def children(pid: int) -> list[int]:
-    """The processes that the main thread of `pid` has started."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def test_an_interpreter_may_lie_in_any_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/home/o'brien/my env/bin/python")
-    command = shlex.split(shell_line("service worker"))
-    assert command == ["exec", sys.executable, "-m", "memoryvault", "service", "worker"]
 
 
 def test_the_procfile_has_the_same_programs() -> None:

@@ -110,11 +110,21 @@ def test_what_was_looked_up_about_an_idea_is_listed_by_title(bed: Bed, front: Fr
         ("watchlist", "personal-private/_skill-watchlist/a/huge.md"),
     ],
 )
-def test_what_waits_and_cannot_be_read_is_named(bed: Bed, front: Front, page: str, path: str) -> None:
+def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Front, page: str, path: str) -> None:
     file = bed.vault / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("x" * 8_100_000)
     assert f"{path} is larger than 8 MB" in visible(front.get(page, view="all"))
+    if page in ("review", "ideas"):
+        assert "What waits here cannot be read" in visible(front.get(page))
+        proposal(bed, "small")
+        idea(bed, "Retry page", "A page of all that failed.")
+        assert {"review": "2 proposals wait", "ideas": "2 ideas"}[page] in visible(front.get(page))
+        assert "Skip <kbd>" not in front.get(page).text
+        for number in range(19):
+            proposal(bed, f"small-{number}")
+            idea(bed, f"Page {number}", "A page.")
+        assert "2 of 2" in visible(front.get(page, page="2"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from memoryvault.services import excerpts
 from memoryvault.services.corpus.store import CorpusStore
-from memoryvault.services.excerpts import excerpts_of, find_transcripts
+from memoryvault.services.excerpts import excerpts_of, find_transcript
 from memoryvault.services.mining import Mined
 from memoryvault.services.undoing import Selector
 from memoryvault.sources.transcripts.corpus import Transcript
@@ -148,19 +148,20 @@ def test_an_unknown_session_page_is_an_error(front: Front) -> None:
 ONE, OTHER, GONE = "3f0c6a52-0000-4000-8000-000000000001", "0000000a-0000-4000-8000-000000000002", "gone"
 
 
-def test_transcripts_are_found_by_their_names_and_the_clearest_name_counts(bed: Bed) -> None:
+def test_transcripts_are_found_by_their_names(bed: Bed) -> None:
     whole = transcript(bed.root, [("user", "Always use pnpm.")], ONE)
     folders = [bed.settings.session_folders[host] for host in ("codex", "copilot")]
-    ended = folders[0] / "2026" / f"rollout-{OTHER}.jsonl"
+    ended = folders[0] / "2026" / "05" / "04" / f"rollout-2026-05-04-{OTHER}.jsonl"
     inside = folders[1] / "third" / "events.jsonl"
-    for path in (ended, inside, whole.parent / f"agent-{ONE}.jsonl", folders[0] / f"{OTHER}0.jsonl"):
+    for path in (ended, inside, whole.parent / f"agent-{ONE}.jsonl", ended.with_name(f"rollout-1-{OTHER}0.jsonl")):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}\n")
     outside = bed.root / "outside.jsonl"
     outside.write_text("{}\n")
-    (folders[0] / f"{GONE}.jsonl").symlink_to(outside)
-    found = find_transcripts(bed.settings, [ONE, OTHER, "third", GONE, "../x"])
-    assert found == {ONE: whole, OTHER: ended, "third": inside}
+    ended.with_name(f"rollout-2026-05-04-{GONE}.jsonl").symlink_to(outside)
+    sources = [Source("claude", ONE), Source("codex", OTHER), Source("copilot", "third"), Source("codex", GONE)]
+    found = [find_transcript(bed.settings, source) for source in (*sources, Source("claude", "../x"))]
+    assert found == [whole, ended, inside, None, None]
 
 
 def test_each_source_has_its_own_excerpt(bed: Bed) -> None:
@@ -188,7 +189,7 @@ def test_a_session_in_opencodes_database_is_found_without_a_marker(bed: Bed) -> 
 def test_a_database_that_cannot_be_read_hides_no_other_agents_session(bed: Bed) -> None:
     (root := bed.settings.session_folders["opencode"]).mkdir(parents=True)
     (root / "opencode.db").write_bytes(b"no database" * 100)
-    assert find_transcripts(bed.settings, [ONE]) == {}
+    assert find_transcript(bed.settings, Source("claude", ONE)) is None
 
 
 def test_a_tool_call_without_text_is_shown_by_name_and_an_empty_output_left_out(bed: Bed) -> None:

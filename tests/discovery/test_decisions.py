@@ -22,9 +22,16 @@ from memoryvault.runtime.errors import PathRefused
 TODAY = date(2026, 1, 10)
 
 
-def judged(title: str, description: str, url: str = "https://x.org/t", facts: Facts | None = None) -> Judgement:
+def judged(
+    title: str,
+    description: str,
+    url: str = "https://x.org/t",
+    facts: Facts | None = None,
+    *,
+    is_text_judged: bool = True,
+) -> Judgement:
     held = UserSetup(["existing-tool", "repo--owned-tool"], ["commit-no-coauthor"], DEFAULT_TRUSTED)
-    return judge(Pattern("k", url, title, description, "s"), held, facts, TODAY)
+    return judge(Pattern("k", url, title, description, "s"), held, facts, TODAY, is_text_judged=is_text_judged)
 
 
 def fired(judgement: Judgement) -> set[str]:
@@ -196,6 +203,9 @@ def test_a_repository_s_facts_move_the_confidence_by_one_step() -> None:
     assert judged("some-tool", text, facts=known).confidence is Confidence.HIGH
     assert judged("some-tool", text, facts=dead).confidence is Confidence.LOW
     assert judged("some-tool", "Nothing of note", facts=known).confidence is Confidence.MEDIUM
+    unread = judged("some-tool", text, facts=known, is_text_judged=False)
+    assert unread.confidence is Confidence.MEDIUM
+    assert unread.moved == ("it was HIGH, but no model judged its text, and its owner is none that you trust",)
 
 
 def test_trust_is_in_the_address_not_in_what_is_said() -> None:

@@ -43,9 +43,9 @@ def fetch(request: FetchRequest) -> FetchResult:
     return FetchResult(problem="not found", status=404)
 
 
-def adapted(bed: Bed, model: Model | None, title: str = "commit-hook") -> AdaptationOutcome:
+def adapted(bed: Bed, model: Model | None, title: str = "commit-hook", owner: str = "o") -> AdaptationOutcome:
     description = "A skill with hooks for agents that keep commits small"
-    pattern = Pattern(title, f"https://github.com/o/{title}", title, description, "source-a")
+    pattern = Pattern(title, f"https://github.com/{owner}/{title}", title, description, "source-a")
     FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
     return Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
 
@@ -93,11 +93,23 @@ def test_a_line_that_copies_orders_or_links_is_not_kept(bed: Bed, line: str) -> 
 
 
 def test_second_opinion_can_lower_the_confidence_but_not_raise_it_and_the_note_says_so(bed: Bed) -> None:
-    assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, None))
-    assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, Model({"worth": "high"}), "second-hook"))
+    assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, Model({"worth": "high"})))
     doubted = body(bed, adapted(bed, Model({"worth": "low"}), "third-hook"))
     lowered = "Confidence MEDIUM; it was HIGH before the model that was asked said it is worth less."
     assert f"{lowered} By the rubric +3:" in doubted
+
+
+@pytest.mark.parametrize("value", [None, {"worth": "high"}], ids=["no answer", "no text"])
+def test_a_skill_whose_text_no_model_judged_is_high_only_if_its_owner_is_trusted(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, value: Mapping[str, Any] | None
+) -> None:
+    """Its description is tame, and its text may hold anything."""
+    if value is not None:
+        monkeypatch.setitem(globals(), "SKILL", "")
+    unread = "Confidence MEDIUM; it was HIGH, but no model judged its text, and its owner is none that you trust."
+    for model in (None, Model(value)):
+        assert f"{unread} By the rubric +3:" in body(bed, adapted(bed, model, f"hook-{model is None}"))
+    assert "Confidence HIGH. By the rubric +3:" in body(bed, adapted(bed, None, owner="anthropics"))
 
 
 def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
@@ -142,10 +154,12 @@ def test_no_model_is_asked_unless_the_user_says_so(bed: Bed) -> None:
     assert model_for(load_settings(bed.env)) is not None
 
 
-@pytest.mark.parametrize("value", [{}, {"worth": 7, "adopt": "x"}, {"adopt": [1, None, ["x"], ""]}])
+@pytest.mark.parametrize("value", [{}, {"worth": 7, "adopt": "x"}, {"worth": ["high"]}, {"adopt": ["An idea."]}])
 def test_an_answer_of_another_shape_is_no_opinion(value: Mapping[str, Any]) -> None:
-    opinion = opinion_in(value)
-    assert (opinion.lowers, opinion.adopt) == (False, ())
+    assert opinion_in(value) is None
+    opinion = opinion_in({"worth": "high", "adopt": [1, None, ["x"], ""]})
+    assert opinion is not None
+    assert opinion.adopt == ()
 
 
 def test_the_text_of_a_pattern_is_its_skill_or_its_readme() -> None:

@@ -64,7 +64,7 @@ def test_a_note_says_what_to_adopt_in_our_words_and_holds_none_of_the_source(bed
     (adapted,) = bed.adapt()
     assert adapted.path == f"{FOLDER}/source-a/commit-hook.md"
     note = bed.store.read(adapted.path)
-    assert (note.status, note.confidence, note.kind) == ("pending", "HIGH", "skill-pattern")
+    assert (note.status, note.confidence, note.kind) == ("pending", "MEDIUM", "skill-pattern")
     assert "say in your own words what you would do alike" in note.body
     assert "https://github.com/o/commit-hook" in note.body
     assert DESCRIPTION not in note.body
@@ -96,6 +96,13 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
     assert note.extra["trusted_owner"] is True
     for words in ("anthropics is one of your trusted owners", "900 stars", "more than a year ago", "licence MIT"):
         assert words in note.body
+
+
+def test_a_strangers_best_comes_before_a_trusted_owners_weaker_ones(bed: Bed) -> None:
+    found(bed, "plain-tool", "Nothing of note", "https://github.com/anthropics/plain-tool")
+    found(bed)
+    listed = as_json(bed, "skills", "adapt", "--dry-run")
+    assert [(row["title"], row["confidence"]) for row in listed] == [("commit-hook", "HIGH"), ("plain-tool", "MEDIUM")]
 
 
 def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:

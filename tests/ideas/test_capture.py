@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.review_steps import Steps
+from memoryvault.cli.review_dialogue import Steps
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
@@ -227,13 +227,13 @@ def test_a_copy_of_the_question_is_answered_with_it_and_goes(bed: Bed) -> None:
 def test_a_step_that_changed_nothing_takes_no_other_decision_back(bed: Bed) -> None:
     bed.remember(IDEA)
     (question,) = bed.reviewer.waiting()
-    steps: Steps[str] = Steps(bed.reviewer, "t")
+    steps = Steps(bed.reviewer, "t")
     bed.reviewer.decide(question.path, Approve(), run="t")
-    steps.decided("the question", "surfaced")
-    steps.decided("what had nothing to be changed", "surfaced")
-    assert steps.go_back() == ("what had nothing to be changed", False)
+    steps.add(0, "surfaced")
+    steps.add(1, "surfaced")
+    assert steps.go_back() == (1, False), "nothing was changed there"
     assert SLUG in ideas_file(bed)
-    assert steps.go_back() == ("the question", True)
+    assert steps.go_back() == (0, True)
     assert not (bed.root / "Ideas.md").exists() or SLUG not in ideas_file(bed)
 
 

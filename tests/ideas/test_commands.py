@@ -1,6 +1,7 @@
 """`memory idea`, `memory promote` and the list of old ideas, as people, programs and a real worker use them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,21 @@ def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> No
         terminal.press(key, "archived: ")
     assert terminal.close() == 0
     assert {folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()} == {"a", "b", "c"}
+
+
+def test_undo_steps_back_through_an_idea_whose_folder_is_gone(sandbox: Sandbox) -> None:
+    old(sandbox, "a", "b", "c")
+    sandbox.memory("idea", "gc")
+    shutil.rmtree(sandbox.vault / INCUBATOR / "b")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.expect("[y/N]")
+    terminal.write("\n")
+    for key, said in (("d", "deleted: "), ("a", "1 idea that"), ("u", "2 ideas that"), ("u", "3 ideas that")):
+        terminal.press(key)
+        terminal.expect(said)
+    assert (sandbox.vault / INCUBATOR / "a").is_dir()
+    terminal.press("q", "nothing decided")
+    assert terminal.close() == 0
 
 
 @pytest.mark.hurried

@@ -114,10 +114,12 @@ def test_text_written_by_research_does_not_count_as_activity(bed: Bed, one: Path
     assert stale(bed) == []
 
 
-def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed, one: Path) -> None:
+@pytest.mark.parametrize("folder", ["Diary", "_meta", "Work/_inbox", "_archive"])
+def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed, one: Path, folder: str) -> None:
+    """MemoryVault's names for its own folders say nothing about folders of the user's."""
     old_idea(bed, "two", 400)
-    note = bed.root / "Diary" / "today.md"
-    note.parent.mkdir()
+    note = bed.root / folder / "today.md"
+    note.parent.mkdir(parents=True)
     note.write_text("I thought of [[_idea-incubator/one/_index|that]] again.")
     assert stale(bed) == ["two"]
     year_ago = time.time() - 365 * 86_400

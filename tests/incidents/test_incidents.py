@@ -183,7 +183,7 @@ def edited_in_review(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     proposed(bed, monkeypatch)
     keys = iter("eq")
     monkeypatch.setattr("memoryvault.cli.editor.Drafts.edit", lambda _self, _path, _text: REPORT)
-    monkeypatch.setattr("memoryvault.cli.review.read_key", lambda _question: next(keys))
+    monkeypatch.setattr("memoryvault.cli.review_dialogue.read_key", lambda _question: next(keys))
     monkeypatch.setattr("sys.stdin", Terminal())
     assert main(["review"]) == 0
 

@@ -49,7 +49,6 @@ def look(bed: Bed) -> None:
         return
     try:
         with reader.snapshot():
-            reader.first_fill()
             reader.all_paths()
             reader.list_entries(Scope(), 0, 10)
             reader.distinct_values("kind")

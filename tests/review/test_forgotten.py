@@ -201,3 +201,16 @@ def test_a_dismissed_note_is_put_back_as_it_is_now_unless_edited(bed: Bed, edit:
     else:
         reviewer.undo_last(path=PATH)
         assert file.read_text("utf-8") == NOTE
+
+
+def test_a_dismissed_note_whose_folder_became_a_link_out_of_the_vault_hides_no_act(bed: Bed) -> None:
+    bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
+    reviewer = Reviewer(bed.settings, bed.store)
+    dismiss(reviewer, PATH)
+    folder, elsewhere = (bed.vault / PATH).parent, bed.root / "elsewhere"
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    assert [act.actor for act in bed.journal.acts()] == ["reflection", "review"]
+    last = reviewer.last_decision()
+    assert last is not None
+    assert [change.path for change in last.changes] == [PATH]

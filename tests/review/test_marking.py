@@ -2,7 +2,7 @@
 
 import pytest
 
-from memoryvault.cli import review
+from memoryvault.cli import review_dialogue
 from memoryvault.cli.main import main
 from memoryvault.hooks.install import actions_installed, install, settings_file_of
 from memoryvault.pipelines.review import Approve
@@ -182,7 +182,7 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
     monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     asked = answers(monkeypatch, "y")
     keys = iter("auq" + "mq")
-    monkeypatch.setattr(review, "read_key", lambda _: next(keys))
+    monkeypatch.setattr(review_dialogue, "read_key", lambda _: next(keys))
     memory("review")
     assert not asked, "it was taken back"
     memory("review")

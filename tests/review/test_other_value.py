@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from memoryvault.cli import review
+from memoryvault.cli import review_dialogue
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.dismissing import dismiss
@@ -77,7 +77,7 @@ def test_the_review_shows_what_would_be_replaced(bed: Bed, monkeypatch: pytest.M
     bed.remember(limit("c", 60))
     bed.reviewer.apply_notes()
     bed.enter(monkeypatch)
-    monkeypatch.setattr(review, "read_key", lambda prompt: "q")
+    monkeypatch.setattr(review_dialogue, "read_key", lambda prompt: "q")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     told = " ".join(memory("review").out.split())
     assert f"Approving it archives “{FIFTY}” ({bed.only('active').path})" in told

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from memoryvault.cli import review
+from memoryvault.cli import review_dialogue
 from memoryvault.index.chunking import chunk_entry
 from memoryvault.tests.console.vaults import SESSION, transcript
 from memoryvault.tests.support.command import Command
@@ -38,7 +38,7 @@ def press(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> Press:
             asked.append(prompt)
             return next(left)
 
-        monkeypatch.setattr(review, "read_key", answer)
+        monkeypatch.setattr(review_dialogue, "read_key", answer)
         return Pressed(asked, memory("review").out)
 
     return run

@@ -17,14 +17,13 @@ from memoryvault.runtime.layout import StatePaths
 from memoryvault.services.cursors import Cursors
 from memoryvault.services.spending import BudgetRefused, SpendingBook
 from memoryvault.services.state_db import replace_texts
-from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.damage import (
     back_up,
     backup_of,
-    finish_rebuilding,
     open_queue,
     requeue_unmined,
     restore_if_damaged,
+    restore_pauses,
 )
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
@@ -55,7 +54,7 @@ def filled(state: StatePaths) -> None:
                 ledger.bury(taken, "it was hopeless")
         ledger.enqueue("effect", {"key": "queued"}, unique_key="queued")
         ledger.pause("single")
-        ledger.mark_complete()
+        ledger.beat("somebody", 1, "0.1.0")
         move_log(ledger)
 
 
@@ -78,10 +77,11 @@ def kept(state: StatePaths) -> list[str]:
 
 def reopen(state: StatePaths) -> Ledger:
     """As a worker does at its start."""
-    opened = open_queue(state, policies=POLICIES, busy_seconds=5.0)
-    if opened.rebuilt:
-        finish_rebuilding(state, opened.ledger, 90.0)
-    return opened.ledger
+    ledger, _ = open_queue(state, policies=POLICIES, busy_seconds=5.0)
+    if ledger.worker() is None:
+        restore_pauses(state, ledger)
+        requeue_unmined(state, ledger, 90.0)
+    return ledger
 
 
 def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePaths) -> None:
@@ -90,17 +90,19 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
     filled(state)
     assert back_up(Path(state.queue_db))
     overwrite(state.queue_db, 0)
-    opened = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
-    with opened.ledger as ledger:
-        finish_rebuilding(state, ledger, 90.0)
+    ledger, note = open_queue(state, policies={**POLICIES, **REAL_POLICIES}, busy_seconds=5.0)
+    with ledger:
+        assert ledger.worker() is None, "no worker has filled it"
+        restore_pauses(state, ledger)
+        requeue_unmined(state, ledger, 90.0)
         (job,) = ledger.list_jobs()
         assert (job.kind, job.args, job.unique_key) == (
             "reflect.session", {"session": "unmined"}, "reflect.session:unmined",
         )  # fmt: skip
         assert job.run_at <= ledger.now()
         assert ledger.paused() == ["single"], "what the user paused stays so, by the copy of the night"
-    assert opened.note is not None
-    assert kept(state)[0] in opened.note
+    assert note is not None
+    assert kept(state)[0] in note
     with reopen(state):
         pass
     assert len(kept(state)) == 1, "it is set aside once"
@@ -130,25 +132,11 @@ def test_a_value_of_another_type_is_damage(state: StatePaths, change: str) -> No
     filled(state)
     with closing(sqlite3.connect(state.queue_db)) as conn, conn:
         conn.execute(f"UPDATE job SET {change} WHERE state = 'queued'")
-    opened = open_queue(state, busy_seconds=1.0)
-    opened.ledger.close()
-    assert opened.note is not None
-    assert "job holds a value of another type" in opened.note
+    ledger, note = open_queue(state, busy_seconds=1.0)
+    ledger.close()
+    assert note is not None
+    assert "job holds a value of another type" in note
     assert len(kept(state)) == 1
-
-
-def test_a_large_file_whose_newest_job_is_lost_is_set_aside(state: StatePaths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that finds it damaged starts anew: it would find the same file again, every few seconds."""
-    monkeypatch.setattr(schema, "CHECKED_BYTES", 0)
-    filled(state)
-    with closing(sqlite3.connect(state.queue_db)) as conn:
-        pages = [row[0] for row in conn.execute("SELECT pageno FROM dbstat WHERE name = 'job' AND pagetype = 'leaf'")]
-    overwrite(state.queue_db, (max(pages) - 1) * 4096)
-    assert not is_readable_anew(Path(state.queue_db))
-    with reopen(state) as ledger:
-        assert ledger.list_jobs() == []
-    assert len(kept(state)) == 1
-    assert is_readable_anew(Path(state.queue_db))
 
 
 def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:
@@ -246,7 +234,6 @@ def filled_queue(state: StatePaths) -> bytes:
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
         ledger.beat("somebody", 1, "0.1.0")
-        ledger.mark_complete()
         move_log(ledger)
     return Path(state.queue_db).read_bytes()
 

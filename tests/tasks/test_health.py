@@ -69,18 +69,6 @@ def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> Non
     assert [run.ms for run in read_hook_runs(log, NOW - 7 * DAY)] == [5.0, 6.0]
 
 
-def test_the_log_is_read_from_its_end_and_a_clock_that_was_wrong_hides_nothing(tmp_path: Path) -> None:
-    def ages(*days: float) -> list[float]:
-        log = tmp_path / "memoryvault.log"
-        log.write_text("".join(json.dumps(line("Stop", age, age_days=age)) + "\n" for age in days))
-        os.utime(log, (NOW, NOW))
-        return [run.ms or 0.0 for run in read_hook_runs(log, NOW - 7 * DAY)]
-
-    assert ages(9, 6, 20_000, 5, 8, 4) == [6, 5, 4], "in the order they were written"
-    assert ages(3, *[9] * (hook_log.OLDER_IN_A_ROW - 1), 2) == [3, 2]
-    assert ages(3, *[9] * hook_log.OLDER_IN_A_ROW, 2) == [2], "a week that is over is not read again"
-
-
 def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
     paths = [
         "personal-private/fix/a.md", "personal-private/_always-load/b.md", "personal-projects/shop/fix/c.md",

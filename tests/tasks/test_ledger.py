@@ -450,10 +450,10 @@ def test_a_file_of_an_older_version_is_set_aside_by_the_worker(tmp_path: Path) -
     conn.close()
     with pytest.raises(schema.QueueDamaged, match="written by an older version"):
         Ledger(state.queue_db)
-    found = open_queue(state, busy_seconds=5.0)
-    found.ledger.close()
-    assert found.rebuilt
-    assert "written by an older version" in str(found.note)
+    ledger, note = open_queue(state, busy_seconds=5.0)
+    with ledger:
+        assert ledger.worker() is None
+    assert "written by an older version" in str(note)
 
 
 def test_a_creation_killed_half_way_is_done_by_the_next_who_opens(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from memoryvault.services.cursors import Cursors
 from memoryvault.services.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.services.state_db import checkpoint, state_transaction
 from memoryvault.tasks.queue import damage
-from memoryvault.tasks.queue.damage import back_up, replacement_lock, restore_if_damaged
+from memoryvault.tasks.queue.damage import back_up, restore_if_damaged, sole_use
 
 PER_SESSION = Cap("tokens", 1000, "subject")
 PER_DAY = Cap("tokens", 2500, "day")
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_not_replaced_while_another_has_it_open(state_db: Path
 def test_a_file_that_was_set_aside_while_another_waited_is_made_for_this_user_alone(state_db: Path) -> None:
     Cursors(state_db, "corpus").set("a", {"offset": 7})
     with ThreadPoolExecutor(1) as pool:
-        with replacement_lock(state_db):
+        with sole_use(state_db):
             writing = pool.submit(Cursors(state_db, "corpus").set, "a", {"offset": 8})
             with pytest.raises(TimeoutError):
                 writing.result(timeout=0.5)
@@ -205,7 +205,7 @@ def test_only_its_worker_replaces_a_damaged_queue(state_db: Path) -> None:
 def test_a_copy_is_not_made_of_a_file_that_is_just_replaced(state_db: Path) -> None:
     Cursors(state_db, "corpus").set("a", {"offset": 7})
     with ThreadPoolExecutor(1) as pool:
-        with replacement_lock(state_db):
+        with sole_use(state_db):
             copied = pool.submit(back_up, state_db)
             with pytest.raises(TimeoutError):
                 copied.result(timeout=0.5)
