@@ -228,11 +228,6 @@ class IndexStore:
         rows = self._query(sql, (schema.DERIVATION,))
         return {row[0]: FileState(*row[1:]) for row in rows}
 
-    def file(self, path: str) -> FileState | None:
-        sql = f"SELECT rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta WHERE path = ?"
-        rows = self._query(sql, (schema.DERIVATION, path))
-        return FileState(*rows[0]) if rows else None
-
     def overwrite_removed(self) -> bool:
         """Remove deleted text from the file's bytes: words that the full-text index only marks as deleted, and the
         write-ahead log.

@@ -49,7 +49,7 @@ def dashboard_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]
         raise Postpone(str(error), EDIT_PAUSE_SECONDS) from error
     if written:
         # The index must forget the old text at once: it may hold the title of a deleted note.
-        job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return {"written": written}
 
 
