@@ -96,7 +96,7 @@ def test_no_ended_job_names_a_deleted_note_or_idea(bed: Bed) -> None:
 def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_is_forgotten(bed: Bed) -> None:
     root = Path(bed.settings.state.root)
     root.mkdir(parents=True, exist_ok=True)
-    for name in ("index.db.corrupt-20260101T000000Z", "queue.db.damaged-20260101T000000Z", "state.db.damaged-2-wal"):
+    for name in ("index.db.damaged-20260101T000000Z", "queue.db.damaged-20260101T000000Z", "state.db.damaged-2-wal"):
         (root / name).write_bytes(b"\x00" + TEXT.encode())
     forget_deleted(bed.settings, bed.store, [PATH])
     assert places(root) == set()
