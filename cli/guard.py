@@ -100,7 +100,7 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     done = mark_guard(reviewer, entry.path, guard, entry.content_hash)
     triggers = compile_rule(context.store.read(done.path))[1]
     with suppress(IndexUnavailable, OSError):  # The worker does it a little later.
-        reconcile_now(context.settings, paths=[done.path])
+        reconcile_now(context.settings)
     request_indexing(context.settings)
     if args.json:
         print_json({"path": done.path, "guard": guard, "changed": not done.was_so, "triggers": [*triggers.all]})

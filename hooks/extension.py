@@ -36,9 +36,8 @@ def install_manifest(settings: Settings) -> bool:
 
 
 def uninstall_manifest(settings: Settings) -> None:
-    """Remove what `install_manifest` wrote, and the folders that are then empty. Raises SettingsError."""
+    """Remove what `install_manifest` wrote. Raises SettingsError."""
     remove_from_file(manifest_file(settings), _with_ours, _without_ours)
-    remove_empty_folders(settings)
 
 
 def has_manifest(settings: Settings) -> bool:
@@ -55,14 +54,6 @@ def is_current_manifest(settings: Settings) -> bool:
 def manifest_by_hand() -> str:
     """Return the manifest's text, for a user who writes it."""
     return lines_by_hand(_with_ours)
-
-
-def remove_empty_folders(settings: Settings) -> None:
-    """Remove the extension's folders that are empty. Never raises."""
-    folder = extension_folder(settings)
-    for each in (folder / "hooks", folder, folder.parent):
-        with suppress(OSError):
-            each.rmdir()
 
 
 def why_no_hook_runs(settings: Settings) -> str:

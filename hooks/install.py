@@ -379,7 +379,7 @@ def plugin_installed(settings: Settings) -> bool:
     `hooks/hooks.json`; one whose folder is not listed, only if its name or marketplace contains "memoryvault".
     """
     enabled = read_settings(settings_file_of(settings)).get("enabledPlugins")
-    folders = _plugin_folders(settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json")
+    folders = plugin_folders(settings.hosts.claude_config_dir) or {}
     for name, switched_on in (enabled if isinstance(enabled, dict) else {}).items():
         if switched_on is not True or str(name).partition("@")[0] not in PLUGIN_NAMES:
             continue
@@ -391,17 +391,20 @@ def plugin_installed(settings: Settings) -> bool:
     return False
 
 
-def _plugin_folders(listing: Path) -> dict[str, list[Path]]:
-    """Folders by `plugin@marketplace`; {} if the host's list is absent or has another shape."""
+def plugin_folders(config_dir: Path) -> dict[str, list[Path]] | None:
+    """Return the folders of Claude Code's plugins, by `plugin@marketplace`; None without a readable list."""
+    found: dict[str, list[Path]] = {}
     try:
-        listed = json.loads(listing.read_bytes())["plugins"]
-        return {
-            # Version 1 has one object for each plugin, version 2 a list of them.
-            str(name): [Path(each["installPath"]) for each in (places if isinstance(places, list) else [places])]
-            for name, places in listed.items()
-        }
+        listed = json.loads((config_dir / "plugins" / "installed_plugins.json").read_bytes())["plugins"]
+        for name, places in listed.items():
+            # In version 1 an object for each plugin, in version 2 a list of objects.
+            for place in places if isinstance(places, list) else [places]:
+                path = place.get("installPath") if isinstance(place, dict) else None
+                if isinstance(path, str) and path.startswith("/") and "\0" not in path:
+                    found.setdefault(str(name), []).append(Path(os.path.normpath(path)))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
+        return None
+    return found
 
 
 def _brings_our_hooks(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..runtime.atomic_file import replace_file
 from ..runtime.layout import OWN_SKILL
 from ..runtime.settings import Settings
-from .extension import extension_folder, remove_empty_folders
+from .extension import extension_folder
 from .install import plugin_installed
 from .wiring import CLAUDE
 
@@ -24,8 +24,6 @@ SKILL = "memory"
 PAGES = Path(__file__).parents[1] / "plugin" / "skills" / SKILL
 _IN_THE_PLUGIN = 'sh "${CLAUDE_PLUGIN_ROOT}/hooks/launch.sh" memory'
 """How the plugin's pages call the command where it is not on the PATH."""
-_MADE = "made"
-"""Key in OWN_SKILL: the folder that holds the skill was made for it."""
 
 
 def skill_folder(host: str, settings: Settings) -> Path:
@@ -55,8 +53,6 @@ def install_skill(host: str, settings: Settings) -> str:
         return f"{folder} is another's: the skill `{SKILL}` was not written there"
     written = _read_written(folder)
     kept = []
-    if not folder.parent.exists():
-        written[_MADE] = folder.parent.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_down(folder, written)  # First, so that a folder left by a killed `memory init` is known as ours.
@@ -85,10 +81,6 @@ def remove_skill(host: str, settings: Settings) -> Path | None:
                 (folder / name).unlink()
         (folder / OWN_SKILL).unlink()
         folder.rmdir()  # Not where something of the user's is in it.
-        if _MADE in written:
-            folder.parent.rmdir()
-        if host == "gemini":
-            remove_empty_folders(settings)
     return folder
 
 
@@ -105,7 +97,7 @@ def _write_down(folder: Path, written: dict[str, str]) -> None:
 
 
 def _read_written(folder: Path) -> dict[str, str]:
-    """Return the hashes of the files as they were written, by their names, and _MADE."""
+    """Return the hashes of the files as they were written, by their names."""
     with suppress(OSError, ValueError):
         found = json.loads((folder / OWN_SKILL).read_bytes())
         return {str(name): str(value) for name, value in found.items() if "/" not in name}

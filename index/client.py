@@ -16,7 +16,7 @@ from ..runtime.background import CannotStart, start_in_background
 from ..runtime.errors import MemoryVaultError, ModelUnavailable
 from ..runtime.settings import Settings
 from .drain import EmbeddedBatch
-from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
+from .protocol import MAX_MESSAGE_BYTES, VERSION, LineReader, MessageTooLong, decode, encode
 
 CONNECT_SECONDS = 0.5
 PING_SECONDS = 1.0
@@ -61,6 +61,8 @@ class RecallClient:
     def request(self, message: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
         """Send one request and return its answer. Raises ServiceUnavailable, ServiceRefused."""
         data = encode({"v": VERSION, **message})
+        if len(data) > MAX_MESSAGE_BYTES:
+            raise RequestFailed(f"a request of {len(data) // 1_000_000} MB is too long for the recall service")
         try:
             try:
                 reused = self._socket is not None

@@ -9,7 +9,6 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 
 import apsw
@@ -137,24 +136,6 @@ def has_vectors(connection: apsw.Connection) -> bool:
     except apsw.SQLError:
         return False
     return True
-
-
-def quarantine(path: Path, now: datetime) -> Path:
-    """Set a damaged index aside as `index.db.corrupt-<date>`; returns the new name.
-
-    The write-ahead log goes along: it must never be replayed into the next file.
-    """
-    stamp = now.strftime("%Y%m%dT%H%M%S")
-    target = path.with_name(f"{path.name}.corrupt-{stamp}")
-    number = 2
-    while target.exists():
-        target = path.with_name(f"{path.name}.corrupt-{stamp}-{number}")
-        number += 1
-    for suffix in ("-wal", "-shm", ""):
-        source = path.with_name(path.name + suffix)
-        if source.exists():
-            source.rename(target.with_name(target.name + suffix))
-    return target
 
 
 # Files whose pages this process has checked; an error removes a file again. The check reads the whole file, so it is

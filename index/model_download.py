@@ -160,12 +160,7 @@ def describe(client: httpx.Client, name: str, endpoint: str) -> RemoteModel:
         description = json.loads(answer.content[:MAX_DESCRIPTION_BYTES])
         commit = str(description["sha"])
         siblings: Sequence[Mapping[str, Any]] = description["siblings"]
-        files = tuple(
-            _remote_file(file)
-            or _request_file_facts(client, f"{endpoint}/{name}/resolve/{commit}", str(file["rfilename"]))
-            for file in siblings
-            if _is_model_file(str(file["rfilename"]))
-        )
+        files = tuple(_remote_file(file) for file in siblings if _is_model_file(str(file["rfilename"])))
     except (ValueError, KeyError, TypeError) as error:
         raise DownloadFailed(f"{endpoint} describes {name} in a way that is not understood") from error
     if _SHA1.fullmatch(commit) is None:
@@ -181,23 +176,10 @@ def describe(client: httpx.Client, name: str, endpoint: str) -> RemoteModel:
     return RemoteModel(name, endpoint, commit, files)
 
 
-def _remote_file(sibling: Mapping[str, Any]) -> RemoteFile | None:
-    """Read one entry of the description; None where it leaves out size or checksum (mirrors do)."""
+def _remote_file(sibling: Mapping[str, Any]) -> RemoteFile:
     large = sibling.get("lfs") or sibling
-    digest, size = large.get("sha256") or sibling.get("blobId"), large.get("size")
-    if not digest or size is None:
-        return None
-    return RemoteFile(str(sibling["rfilename"]), int(size), str(digest).lower())
-
-
-def _request_file_facts(client: httpx.Client, address: str, path: str) -> RemoteFile:
-    """Get a file's size and checksum from its own headers."""
-    answer = client.head(f"{address}/{path}", headers={"Accept-Encoding": "identity"}, follow_redirects=False)
-    if not answer.is_redirect:
-        answer.raise_for_status()
-    tag = answer.headers.get("X-Linked-Etag") or answer.headers.get("ETag") or ""
-    size = answer.headers.get("X-Linked-Size") or answer.headers.get("Content-Length")
-    return RemoteFile(path, int(size), tag.removeprefix("W/").strip('"').lower())
+    digest = large.get("sha256") or sibling["blobId"]
+    return RemoteFile(str(sibling["rfilename"]), int(large["size"]), str(digest).lower())
 
 
 def _is_model_file(path: str) -> bool:
@@ -281,8 +263,6 @@ def _prepare_partial_folder(model: RemoteModel, models_folder: Path) -> Path:
 def _is_intact(path: Path, digest: str) -> bool:
     if _SHA256.fullmatch(digest):
         return _checksum(path) == digest
-    if _SHA1.fullmatch(digest) is None:
-        return True  # A mirror that names none for a configuration file; its size was compared.
     data = path.read_bytes()
     # git's name of a file: its own checksum over the length and the bytes.
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == digest

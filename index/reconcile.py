@@ -84,22 +84,6 @@ def reconcile(
     return work.report
 
 
-def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[str]) -> ReconcileReport:
-    """Reconcile a few paths that may have changed; those that `walk` leaves out are removed."""
-    require_folder(vault)
-    wanted = {path for path in paths if is_text(path)}
-    allowed = wanted & set(walk())
-    require_folder(vault)  # One that went away meanwhile had no files to be walked.
-    known = {path: state for path in sorted(wanted) if (state := store.file(path)) is not None}
-    work = _Reconciliation(store, vault, {path: known[path] for path in known if path not in allowed}, force=False)
-    with store.transaction():
-        for path in sorted(allowed):
-            work.look_at(path, known.get(path))
-        for path in list(work.gone):
-            work.forget(path)
-    return work.report
-
-
 class _Reconciliation:
     """One walk in progress: what it has done so far."""
 

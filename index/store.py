@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import apsw
 
+from ..runtime.atomic_file import set_aside
 from ..runtime.errors import IndexUnavailable
 from ..runtime.index_terms import index_text
 from ..vault.entry import DISMISSED, REJECTED, Entry
@@ -140,11 +140,10 @@ def _columns_wanted() -> dict[str, frozenset[str]]:
     return columns
 
 
-def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
+def open_or_rebuild(path: Path) -> tuple[IndexStore, Path | None]:
     """Open a store; a damaged file is set aside first, and its new path is returned with the empty store."""
-    clock = now or (lambda: datetime.now(UTC))
     with database.replacement_lock(path):
-        set_aside = None
+        kept_as = None
         try:
             store = IndexStore(path)
             if not database.is_known_sound(path):
@@ -153,9 +152,9 @@ def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) ->
                     raise IndexDamaged(problems[0])
                 database.remember_sound(path)
         except IndexDamaged:
-            set_aside = database.quarantine(path, clock())
+            kept_as = set_aside(path)
             store = IndexStore(path)
-        return store, set_aside
+        return store, kept_as
 
 
 class IndexStore:
@@ -227,11 +226,6 @@ class IndexStore:
         sql = f"SELECT path, rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta"
         rows = self._query(sql, (schema.DERIVATION,))
         return {row[0]: FileState(*row[1:]) for row in rows}
-
-    def file(self, path: str) -> FileState | None:
-        sql = f"SELECT rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta WHERE path = ?"
-        rows = self._query(sql, (schema.DERIVATION, path))
-        return FileState(*rows[0]) if rows else None
 
     def overwrite_removed(self) -> bool:
         """Remove deleted text from the file's bytes: words that the full-text index only marks as deleted, and the

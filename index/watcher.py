@@ -26,13 +26,11 @@ QUIET_SECONDS = 0.4
 MAX_WAIT_SECONDS = 2.0
 """… but at the latest this long after the first."""
 POLL_SECONDS = 3.0
-MAX_PATHS = 200
-"""Most changes of which paths are reported; of more at a time (a sync, a checkout) everything is to be walked."""
 
 _CHANGES = frozenset({"created", "modified", "moved", "deleted", "closed"})
 
 OnChange = Callable[[frozenset[str] | None], None]
-"""Called on the watcher's thread with the vault-relative paths that changed; None means that all are to be walked."""
+"""Called on the watcher's thread with the vault-relative paths that changed; None if not all of them are known."""
 
 
 class VaultWatcher:
@@ -152,7 +150,7 @@ class _Changes:
             if not self._paths and not self._everything:
                 self._first = now
             self._latest = now
-            if path is None or len(self._paths) >= MAX_PATHS:
+            if path is None:
                 self._everything = True
             else:
                 self._paths.add(path)
@@ -163,7 +161,7 @@ class _Changes:
             self._condition.notify()
 
     def wait(self, patience: float, quiet: float, stop: threading.Event) -> frozenset[str] | None:
-        """Wait for changes and `quiet` seconds without one; return their paths (None: too many or not known).
+        """Wait for changes and `quiet` seconds without one; return their paths (None: not all are known).
 
         The set is empty when nothing changed for `patience` seconds.
         """

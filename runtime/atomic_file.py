@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import get_ident
 
 from .killpoint import kill_point
 from .layout import FILE_MODE
+
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database."""
 
 
 def replace_file(path: Path | str, data: bytes, *, mode: int = FILE_MODE, synced: bool = True) -> None:
@@ -58,3 +62,23 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged database and its log files to `<name>.damaged-<date>`; return the new name."""
+    kept_as = name_aside(path)
+    # The log last: SQLite deletes a log without a database, but would read one beside a new database.
+    for ending in ("", *SIDE_FILES):
+        with suppress(FileNotFoundError):
+            os.rename(f"{path}{ending}", f"{kept_as}{ending}")
+    return kept_as
+
+
+def name_aside(base: Path) -> Path:
+    """Return the new name that `set_aside` gives to a database now."""
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    kept_as, number = base.with_name(f"{base.name}.damaged-{stamp}"), 1
+    while kept_as.exists():
+        number += 1
+        kept_as = base.with_name(f"{base.name}.damaged-{stamp}-{number}")
+    return kept_as

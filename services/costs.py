@@ -20,7 +20,6 @@ from ..vault.entry import Source, parse_entry
 from ..vault.fields import StoreValue
 from ..vault.marker import REFLECTED, START, Marker, list_markers, marker_path, read_marker
 from ..vault.project import project_of
-from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .cursors import Cursors
@@ -109,13 +108,13 @@ class _MovedNotes:
         self._store = store
 
     @cached_property
-    def _heads(self) -> list[tuple[str, bytes]]:
-        return [(path, head) for path, head in self._store.heads(HEADER_BYTES) if COST_KIND.encode() in head]
+    def _notes(self) -> list[tuple[str, bytes]]:
+        return [(path, data) for path, data in self._store.contents() if COST_KIND.encode() in data]
 
     def of(self, session: str) -> str | None:
-        for path, head in self._heads:
-            if session.encode() in head:
-                entry = parse_entry(path, head)
+        for path, data in self._notes:
+            if session.encode() in data:
+                entry = parse_entry(path, data)
                 if entry.kind == COST_KIND and any(source.session == session for source in entry.sources):
                     return path
         return None
@@ -152,10 +151,10 @@ def _write(store: VaultStore, moved: _MovedNotes, marker: Marker, usage: Session
 def costs_by_week(store: VaultStore) -> list[CostRow]:
     """Return the sums of all cost entries, newest week first, and within a week the most expensive project first."""
     sums: dict[tuple[str, str], list[int]] = {}
-    for path, head in store.heads(HEADER_BYTES):
-        if COST_KIND.encode() not in head:
+    for path, data in store.contents():
+        if COST_KIND.encode() not in data:
             continue
-        entry = parse_entry(path, head)
+        entry = parse_entry(path, data)
         day = parse_local_day(entry.created or "")
         if entry.kind != COST_KIND or entry.effective_status != "active" or day is None:
             continue

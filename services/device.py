@@ -8,15 +8,14 @@ from pathlib import Path
 
 from ..runtime.layout import META
 from ..vault.header import skim
-from ..vault.registry import HEADER_BYTES
 
 SETTINGS_NOTE = f"{META}/settings.md"
 
 
 def acting_device(vault: Path) -> str | None:
     """Return `device` from the vault's settings note; None if none is named, so that every device acts."""
-    with suppress(OSError), (vault / SETTINGS_NOTE).open("rb") as file:
-        return skim(file.read(HEADER_BYTES).decode("utf-8", "replace"))[0].get("device") or None
+    with suppress(OSError):
+        return skim((vault / SETTINGS_NOTE).read_text("utf-8", "replace"))[0].get("device") or None
     return None
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.drain import DrainReport, drain
 from ..index.models import wanted_model
-from ..index.reconcile import ReconcileReport, reconcile, reconcile_paths
+from ..index.reconcile import ReconcileReport, reconcile
 from ..runtime.background import may_start
 from ..runtime.settings import Settings
 from ..vault.automemory import kind_by_path
@@ -28,7 +28,6 @@ MODEL_PATIENCE_SECONDS = 90.0
 def reconcile_now(
     settings: Settings,
     *,
-    paths: list[str] | None = None,
     full: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ReconcileReport:
@@ -45,10 +44,7 @@ def reconcile_now(
                 yield path
 
     with open_index(settings) as index:
-        if paths is not None and not full:
-            report = reconcile_paths(index, vault.vault, walk, paths)
-        else:
-            report = reconcile(index, vault.vault, walk, force=full, should_stop=should_stop)
+        report = reconcile(index, vault.vault, walk, force=full, should_stop=should_stop)
         if report.changed or report.removed:
             index.overwrite_removed()
     if deleted := [path for path in report.removed_paths if not vault.exists(path)]:

@@ -37,7 +37,6 @@ from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, PROBABILITY, Entr
 from ..vault.evidence import NOT_CONFIRMED_TAG, strip_evidence
 from ..vault.header import TEMPLATE, out_of_use, skim, split_header
 from ..vault.pending import pending_folder
-from ..vault.registry import HEADER_BYTES
 from ..vault.render import RULE_KINDS
 from ..vault.statuses import meant_status
 from ..vault.store import VaultStore
@@ -119,7 +118,7 @@ class _Wordings:
 
 
 class VaultMemories:
-    """The entries that matter for some candidates, read in one pass over the headers and updated on each write."""
+    """The entries that matter for some candidates, read in one pass over the vault and updated on each write."""
 
     def __init__(
         self,
@@ -137,8 +136,8 @@ class VaultMemories:
         self._by_fingerprint: dict[str, dict[str, _Note]] = {}
         self._by_kind: dict[str, _Wordings] = {}
         """Notes of the kinds that were asked for; splitting every note of a vault into words takes long."""
-        for path, head in store.settled_heads(HEADER_BYTES):
-            self._note(path, head.decode("utf-8", "replace"))
+        for path, data in store.settled_contents():
+            self._note(path, data.decode("utf-8", "replace"))
         store.require_vault()  # A vault that was unmounted meanwhile has not been searched completely.
 
     def entries(self, candidate: Candidate) -> list[Entry]:

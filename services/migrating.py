@@ -19,7 +19,6 @@ from ..runtime.slug import free_slug
 from ..sources.contextvault import OldNote, contextvault_notes
 from ..vault.entry import STATUSES, parse_entry, parse_text
 from ..vault.fields import StoreValue
-from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .journal import Change, Journal
@@ -108,8 +107,8 @@ class Migration:
     def _origins(self) -> dict[str, str]:
         """Return where each note of earlier runs is now, by its origin; the user may have moved it."""
         found = {}
-        for path, head in self._store.heads(HEADER_BYTES):
-            if PROVENANCE.encode() in head and (origin := parse_entry(path, head).extra.get(PROVENANCE)):
+        for path, data in self._store.contents():
+            if PROVENANCE.encode() in data and (origin := parse_entry(path, data).extra.get(PROVENANCE)):
                 found[str(origin)] = path
         return found
 

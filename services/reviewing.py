@@ -41,12 +41,11 @@ from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..tasks.queue.enqueue import enqueue
-from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint
+from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint, parse_entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
 from ..vault.pending import is_idea_path, pending_folder
-from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
@@ -293,12 +292,10 @@ class Reviewer:
 
     def decided_notes(self) -> Iterator[tuple[str, str]]:
         """Return (path, decision) of every waiting note with a written decision or a ticked box."""
-        for path, head in self.store.heads(HEADER_BYTES):
-            if special_folder(path) not in DECISION_FOLDERS:
-                continue
-            if may_be_decided(head) and (written := read_decision(path, head)):
+        for path, data in self.store.contents(self.store.walk_special(DECISION_FOLDERS)):
+            if may_be_decided(data) and (written := read_decision(path, data)):
                 yield path, written
-            elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
+            elif GC_KIND.encode() in data and any(listed(parse_entry(path, data).body).values()):
                 yield path, ""
 
     def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[DecisionOutcome | DecisionProblem]:

@@ -22,7 +22,7 @@ from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
 from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
-from ..vault.store import MAX_ENTRY_BYTES, VaultStore
+from ..vault.store import VaultStore
 from .journal import hash_of, text_of
 from .retrying import retry_edit
 
@@ -79,7 +79,7 @@ class Tombstones:
         found: set[Evidence] = set()
         for path in (NOTE, *self._copies()):
             try:
-                data = self._store.read_bytes(path, MAX_ENTRY_BYTES)
+                data = self._store.read_bytes(path)
             except EntryNotFound:
                 continue
             except (EntryInvalid, PathRefused) as error:

@@ -20,7 +20,6 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.pending import is_idea_path
-from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted
@@ -307,9 +306,9 @@ class _PlanBuilder:
 
     def name_the_rest(self, session: str) -> None:
         """Name every note that holds evidence of the session and is not undone with it."""
-        for path, head in self._store.heads(HEADER_BYTES):
-            if path not in self._steps and session.encode() in head:  # Parsing all notes would take seconds.
-                entry = parse_entry(path, head)
+        for path, data in self._store.contents():
+            if path not in self._steps and session.encode() in data:  # Parsing all notes would take seconds.
+                entry = parse_entry(path, data)
                 if _is_mined(entry) and any(source.session == session for source in entry.sources):
                     self._leave(path, Why.HOLDS_MORE)
 

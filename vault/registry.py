@@ -7,9 +7,6 @@ import re
 from .entry import Entry
 from .store import VaultStore
 
-HEADER_BYTES = 16_384
-"""Bytes read of each note in a pass over the vault; more of one with a longer header."""
-
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 
 
@@ -31,7 +28,7 @@ def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str
     if not found:
         return found
     wanted = re.compile(b"|".join(fingerprint.encode("ascii") for fingerprint in found))
-    candidates = sorted(path for path, head in store.heads(HEADER_BYTES) if wanted.search(head) is not None)
+    candidates = sorted(path for path, data in store.contents() if wanted.search(data) is not None)
     store.require_vault()  # a vault that was unmounted half-way has not been searched
     for entry in store.readable(candidates):
         if entry.fingerprint in found:

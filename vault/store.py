@@ -52,15 +52,13 @@ from .boundary import Approval, require_approval
 from .entry import Entry, content_hash, parse_entry
 from .fields import StoreValue, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
-from .header import extent, is_open, out_of_use
+from .header import extent, is_open
 from .listing import NotePaths, list_folders, list_notes
 from .note_text import decode_note, encodable, encode_note, normalize_note_text, replace_body
 from .scrubbed import Scrubbed
 
 MAX_ENTRY_BYTES = 8_000_000
 """A larger file is somebody's export, not a note."""
-MAX_HEADER_BYTES = 1_000_000
-"""Most bytes of a header that are read."""
 STALE_TEMPORARY_SECONDS = 3600.0
 SAVING_SECONDS = 60.0
 """A note that is still empty or half a header after this time was left so."""
@@ -118,14 +116,14 @@ class VaultStore:
         return parse_entry(relative, self.read_bytes(relative))
 
     def read_settled(self, relative: str) -> Entry:
-        """Do as `read` does, but first wait as `settled_heads` does."""
+        """Do as `read` does, but first wait as `settled_contents` does."""
         path = str(resolve_inside(self.vault, relative))
         until = time.monotonic() + SETTLING_SECONDS
         return parse_entry(relative, _when_whole(path, lambda: self.read_bytes(relative), until))
 
-    def read_bytes(self, relative: str, limit: int | None = None) -> bytes:
-        """Return the file's bytes, all or the first `limit`. Raises as `read` does."""
-        return self._read_file(resolve_inside(self.vault, relative), relative, limit)
+    def read_bytes(self, relative: str) -> bytes:
+        """Return the file's bytes. Raises as `read` does."""
+        return self._read_file(resolve_inside(self.vault, relative), relative)
 
     def exists(self, relative: str) -> bool:
         """Whether there is a file. Raises PathRefused."""
@@ -157,40 +155,20 @@ class VaultStore:
         self.require_vault()
         return list_notes(self.vault)
 
-    def settled_heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """Do as `heads` does, but first wait until a note that an editor may be saving is whole, or has been unchanged
-        for a second.
+    def settled_contents(self) -> Iterator[tuple[str, bytes]]:
+        """Do as `contents` does, but first wait until a note that an editor may be saving is whole, or has been
+        unchanged for a second.
 
         For a caller that writes a new file if no note has an id: an empty file, read too early, has none.
         """
         root = os.path.realpath(self.vault)
         until = time.monotonic() + SETTLING_SECONDS
-        for relative, head in self.heads(limit):
-            if _is_half(head):
+        for relative, data in self.contents():
+            if _is_half(data):
                 path = f"{root}/{relative}"
                 with suppress(MemoryVaultError):
-                    head = _when_whole(path, partial(self._read_head, path, relative, limit), until)
-            yield relative, head
-
-    def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, first `limit` bytes) of each note of `walk`; one that is gone or cannot be read is passed over.
-
-        For a note whose header leaves little room for its text there, or that seems out of use by them, the first
-        `MAX_HEADER_BYTES`: a header without its end says nothing, and an example without its end is none.
-        """
-        root = os.path.realpath(self.vault)
-        for relative in self.walk():
-            with self._passing_over(relative):  # the walk follows no links, so the path needs no resolving
-                yield relative, self._read_head(f"{root}/{relative}", relative, limit)
-
-    @contextmanager
-    def _passing_over(self, relative: str) -> Iterator[None]:
-        try:
-            yield
-        except EntryNotFound:
-            pass
-        except MemoryVaultError as error:
-            self.passed_over[relative] = str(error)
+                    data = _when_whole(path, partial(self._read_file, path, relative), until)
+            yield relative, data
 
     def _resolver(self) -> Callable[[str], str]:
         """`resolve_inside` for many paths: each folder is resolved once, which takes longer than to read a note."""
@@ -206,21 +184,24 @@ class VaultStore:
 
         return resolve
 
-    def _read_head(self, path: str, relative: str, limit: int) -> bytes:
-        head = self._read_file(path, relative, limit)
-        if len(head) == limit:
-            text = head.decode("utf-8", "replace")
-            if extent(text) > limit * 3 // 4 or out_of_use(relative, text):
-                return self._read_file(path, relative, max(limit, MAX_HEADER_BYTES))
-        return head
-
-    def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
-        """Yield the entries at these paths, by default at all of `walk`. One that is gone, too large or cannot be read
-        is passed over: a single file must not stop a caller that looks at all of them. Raises VaultUnavailable."""
+    def contents(self, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
+        """Yield (path, bytes) of the notes at these paths, by default of all of `walk`. One that is gone, too large or
+        cannot be read is passed over: a single file must not stop a caller that looks at all of them. Raises
+        VaultUnavailable."""
         resolve = self._resolver()
         for relative in self.walk() if paths is None else paths:
-            with self._passing_over(relative):
-                yield parse_entry(relative, self._read_file(resolve(relative), relative))
+            try:
+                data = self._read_file(resolve(relative), relative)
+            except EntryNotFound:
+                continue
+            except MemoryVaultError as error:
+                self.passed_over[relative] = str(error)
+                continue
+            yield relative, data
+
+    def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
+        """Yield the entries of `contents`."""
+        return (parse_entry(relative, data) for relative, data in self.contents(paths))
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Return the path of an entry. Raises EntryInvalid."""
@@ -480,7 +461,7 @@ class VaultStore:
             raise PathRefused(f"{relative!r} cannot be written: only .md files are")
         return path
 
-    def _read_file(self, path: Path | str, shown: str, limit: int | None = None) -> bytes:
+    def _read_file(self, path: Path | str, shown: str) -> bytes:
         try:
             # O_NONBLOCK: a named pipe called x.md must not hang the reader.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -490,8 +471,6 @@ class VaultStore:
                     raise EntryInvalid(f"{shown} is not a regular file")
                 if not is_downloaded(status):
                     raise VaultUnavailable(f"{shown} is not downloaded: fetch it in your cloud client first")
-                if limit is not None:
-                    return _read_up_to(limit, descriptor, status.st_size)
                 if status.st_size > MAX_ENTRY_BYTES:
                     raise EntryInvalid(f"{shown} is larger than {MAX_ENTRY_BYTES // 1_000_000} MB")
                 with open(descriptor, "rb", closefd=False) as file:
@@ -519,7 +498,7 @@ class VaultStore:
         path = self.vault / relative
         with suppress(OSError, MemoryVaultError):
             if _age(path) < SAVING_SECONDS:
-                text = self._read_head(str(path), relative, MAX_HEADER_BYTES).decode("utf-8", "replace")
+                text = self._read_file(path, relative).decode("utf-8", "replace")
                 return not text.strip() or is_open(text)
         return False
 
@@ -636,15 +615,6 @@ class VaultStore:
             return "it is write-protected"
         whole = folder.is_relative_to(os.path.realpath(self.vault)) and not os.access(self.vault, os.W_OK)
         return f"the vault {self.vault} is read-only for you" if whole else f"the folder {folder} is read-only for you"
-
-
-def _read_up_to(limit: int, descriptor: int, size: int) -> bytes:
-    """Return the first `limit` bytes of a file of that size. For thousands of heads, file objects would cost as much as
-    the rest."""
-    data = os.read(descriptor, limit)
-    while len(data) < min(limit, size) and (more := os.read(descriptor, limit - len(data))):  # a file system may pause
-        data += more
-    return data
 
 
 def _stamp(path: Path | str) -> tuple[int, int, int] | None:

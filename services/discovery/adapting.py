@@ -32,7 +32,6 @@ from ...sources.discovery.github import repository_address, text_address
 from ...sources.discovery.skill_folder import skill_text
 from ...vault.entry import Entry, parse_entry
 from ...vault.fields import StoreValue
-from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..completion import BudgetedCompleter, completer_of
@@ -296,11 +295,11 @@ def held_by(store: VaultStore) -> UserSetup:
     """Return what the vault has already: skills, always-load entries, trusted owners. Raises VaultUnavailable."""
     skills: set[str] = set()
     always: set[str] = set()
-    for path, head in store.heads(HEADER_BYTES):
+    for path, data in store.contents():
         if path.startswith(f"{SKILLS}/"):
             skills.add(path.rsplit("/", 1)[-1].removesuffix(".md"))
         elif f"/{ALWAYS_LOAD}/" in f"/{path}":
-            entry = parse_entry(path, head)
+            entry = parse_entry(path, data)
             always |= {entry.slug, *entry.tags}
     trusted: set[str] = set(DEFAULT_TRUSTED)
     with suppress(EntryNotFound, EntryInvalid):

@@ -6,19 +6,18 @@ walk is bounded, and follows links only in the user's own skills folder.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ...hooks.install import plugin_folders
 from ...runtime.layout import OWN_SKILL
 
 SKILL_FILE = "SKILL.md"
 MAX_DEPTH = 10
 MAX_FOLDERS = 20_000
-MAX_MANIFEST_BYTES = 4 << 20
 _PASSED_OVER = frozenset({"node_modules", "venv", "__pycache__", "site-packages", "dist", "build", "target"})
 _DOT_FOLDERS = frozenset({".claude", ".agents", ".codex", ".github", ".copilot"})
 """Dot-folders of a repository that may hold skills; all others are skipped."""
@@ -50,15 +49,14 @@ class WalkResult:
 def claude_roots(config_dir: Path) -> list[SkillRoot]:
     """Return the folders of the user's skills and of each installed plugin."""
     roots = [SkillRoot(config_dir / "skills", "user", "user")]
-    plugins = config_dir / "plugins"
-    installed = _installed_plugins(plugins)
+    installed = plugin_folders(config_dir)
     if installed is None:
         # Without a list, all unpacked plugins count as installed.
-        cache = plugins / "cache"
-        for market in _folders(cache):
+        for market in _folders(config_dir / "plugins" / "cache"):
             roots += [SkillRoot(plugin, plugin.name, "plugin") for plugin in _folders(market)]
         return roots
-    return roots + [SkillRoot(path, name, "plugin") for name, path in installed]
+    found = {(name.partition("@")[0], folder) for name, folders in installed.items() for folder in folders}
+    return roots + [SkillRoot(folder, name, "plugin") for name, folder in sorted(found)]
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -66,24 +64,6 @@ def _folders(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     except OSError:
         return []
-
-
-def _installed_plugins(plugins: Path) -> list[tuple[str, Path]] | None:
-    """Return (name, folder) of each plugin in Claude Code's list; None without a readable list."""
-    try:
-        with (plugins / "installed_plugins.json").open("rb") as file:
-            value = json.loads(file.read(MAX_MANIFEST_BYTES))
-        listed = value["plugins"]
-        found = set()
-        for name, places in listed.items():
-            # In version 1 an object for each plugin, in version 2 a list of objects.
-            for place in places if isinstance(places, list) else [places]:
-                path = place.get("installPath") if isinstance(place, dict) else None
-                if isinstance(path, str) and path.startswith("/") and "\0" not in path:
-                    found.add((str(name).split("@", 1)[0], Path(os.path.normpath(path))))
-        return sorted(found)
-    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
-        return None
 
 
 def project_root(repository: Path, project: str) -> SkillRoot:

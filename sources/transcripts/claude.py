@@ -18,13 +18,12 @@ from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import ByteStream
 from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
-from .reader import REMEMBERED_CALLS, TranscriptReader, call_text, tool_call
+from .reader import TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, picked_ranges, was_asked
 
 LOOK_BACK_BYTES = 64 << 10
 """Bytes read before the offset to find queued prompts that the last reading yielded."""
-REMEMBERED_PROMPTS = 500
 
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 """Fields of a typed prompt in versions without `origin` and `promptSource`. In 70 sessions all 600 typed prompts had
@@ -94,7 +93,6 @@ class ClaudeReader(TranscriptReader):
         self._pending: deque[_Pending] = deque()
         # Queued prompts already yielded, by text, whose second record is to be skipped.
         self._yielded_queued: Counter[str] = Counter()
-        self._yielded_order: deque[str] = deque()
         self._began = ""
         """Time of the first record that has one."""
 
@@ -293,9 +291,6 @@ class ClaudeReader(TranscriptReader):
         if not text:
             return
         self._yielded_queued[text] += 1
-        self._yielded_order.append(text)
-        if len(self._yielded_order) > REMEMBERED_PROMPTS:
-            self._forget_queued(self._yielded_order[0])
 
     def _forget_queued(self, text: str) -> bool:
         """Forget one yielded prompt of this text, since each has one second record; return whether there was one."""
@@ -303,7 +298,6 @@ class ClaudeReader(TranscriptReader):
             del self._yielded_queued[text]
             return False
         self._yielded_queued[text] -= 1
-        self._yielded_order.remove(text)
         return True
 
     # --- tools and the agent ---
@@ -386,10 +380,6 @@ class ClaudeReader(TranscriptReader):
         arguments = as_object(block.get("input"))
         if arguments.get("answers"):
             return  # The agent or a hook answered the question.
-        if len(self._calls) >= REMEMBERED_CALLS:
-            oldest = next(iter(self._calls))
-            self._calls.pop(oldest)
-            self._offered.pop(oldest, None)
         self._calls[event.use_id or ""] = event
         if event.name == ASKING_TOOL and not self._is_damaged:
             self._offered[event.use_id or ""] = offered_in(arguments)

@@ -25,8 +25,6 @@ HEADER_BYTES = 1 << 20
 
 TOOL_TEXT_CHARS = 1600
 """Longest text of a command, and of a tool's output."""
-REMEMBERED_CALLS = 2000
-"""Most calls that wait for their result; after that the oldest is forgotten."""
 
 _COMMAND_KEYS = ("command", "cmd")
 _FILE_KEYS = ("file_path", "path", "notebook_path")
@@ -206,8 +204,6 @@ class TranscriptReader(ABC):
     def _tool_use(self, record: dict[str, Any], call: str, name: str, arguments: dict[str, Any]) -> Turn:
         """Make the turn of a tool call, and keep the call until its result comes."""
         event = tool_call(call, name, arguments)
-        if len(self._calls) >= REMEMBERED_CALLS:
-            self._calls.pop(next(iter(self._calls)))
         self._calls[call] = event
         return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), event)
 

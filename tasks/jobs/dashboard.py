@@ -21,7 +21,6 @@ from ...services.pending_counts import list_pending_notes
 from ...services.stores import vault_store
 from ...vault.active import is_entry, is_entry_place
 from ...vault.entry import ACTIVE, DASHBOARD_KIND, parse_entry
-from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..queue.job import Postpone, RunningJob
@@ -49,7 +48,7 @@ def dashboard_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]
         raise Postpone(str(error), EDIT_PAUSE_SECONDS) from error
     if written:
         # The index must forget the old text at once: it may hold the title of a deleted note.
-        job.enqueue("index.reconcile", {"paths": [DASHBOARD]})
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return {"written": written}
 
 
@@ -76,17 +75,17 @@ def refresh_dashboard(store: VaultStore) -> bool:
 
 
 def view_of(store: VaultStore) -> VaultView:
-    """Return what the dashboard shows, read from the heads of the notes."""
+    """Return what the dashboard shows, read from the notes."""
     # Where any device may write it, all must write the same day: that of UTC. A named device writes its own.
     zone = None if acting_device(store.vault) else UTC
     waiting = list_pending_notes(store)
     wanted = {path for paths in waiting.values() for path in paths}
     listed: dict[str, DashboardItem] = {}
     living: list[DashboardItem] = []
-    for path, head in store.heads(HEADER_BYTES):
+    for path, data in store.contents():
         if path not in wanted and not is_entry_place(path):
             continue
-        entry = parse_entry(path, head)
+        entry = parse_entry(path, data)
         said = entry.surfaced_at or ""
         meant = said if said[:4].isdigit() else entry.created or ""
         day = str(parse_local_day(meant, zone) or meant[:10])

@@ -32,21 +32,15 @@ RECONCILE_KEY = "index.reconcile"
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
 """Folders whose notes may hold a decision of the user."""
 DRAIN_KEY = "embed.drain"
-MAX_PATHS_IN_JOB = 200
 DASHBOARD_SECONDS = 120.0
 """How long after a change of the vault the dashboard note is updated; one update covers all changes until then."""
 LOOK_SECONDS = 2.0
 
 
 def reconcile_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
-    """Handle index.reconcile. Its argument `paths` limits it to these; it enqueues embed.drain."""
-    paths = job.args.get("paths")
-    report = reconcile_now(
-        settings,
-        paths=[str(path) for path in paths] if isinstance(paths, list) else None,
-        full=job.args.get("full") is True,
-        should_stop=lambda: not job.still_owned(),
-    )
+    """Handle index.reconcile. It enqueues embed.drain."""
+    full = job.args.get("full") is True
+    report = reconcile_now(settings, full=full, should_stop=lambda: not job.still_owned())
     job.enqueue("embed.drain", unique_key=DRAIN_KEY)
     if report.touched:
         # The dashboard may hold the title of a note that is gone: that must go at once.
@@ -153,12 +147,8 @@ class WatchedVault:
         from ...index.watcher import VaultWatcher
 
         def changed(paths: frozenset[str] | None) -> None:
-            some = paths is not None and len(paths) <= MAX_PATHS_IN_JOB
-            args: dict[str, Json] = {"paths": [*sorted(paths)]} if paths is not None and some else {}
-            # Each set of paths is a job of its own: a shared key would drop the later ones' paths.
-            key = None if args else RECONCILE_KEY
             try:
-                ledger.enqueue("index.reconcile", args, unique_key=key)
+                ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
                 if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
                     ledger.enqueue("review.apply", unique_key=APPLY_KEY)
             except QueueUnavailable as error:

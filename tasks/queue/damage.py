@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ...runtime.atomic_file import SIDE_FILES, name_aside, set_aside
 from ...runtime.errors import QueueUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths
@@ -23,8 +24,6 @@ from . import queries, schema
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger, NewJob
 from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, open_readonly
-
-_SIDE_FILES = ("-wal", "-shm", "-journal")
 
 
 def open_queue(
@@ -51,29 +50,9 @@ def open_queue(
     return Ledger(path, policies=policies, busy_seconds=busy_seconds), note
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a database and its log files to `<name>.damaged-<date>`; return the new name."""
-    kept_as = _name_aside(path)
-    # The log last: SQLite deletes a log without a database, but would read one beside a new database.
-    for ending in ("", *_SIDE_FILES):
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(f"{path}{ending}", f"{kept_as}{ending}")
-    return kept_as
-
-
-def _name_aside(base: Path) -> Path:
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    kept_as, number = base.with_name(f"{base.name}.damaged-{stamp}"), 1
-    while kept_as.exists():
-        number += 1
-        kept_as = base.with_name(f"{base.name}.damaged-{stamp}-{number}")
-    return kept_as
-
-
 def set_aside_files(state: StatePaths) -> list[Path]:
-    """Return the databases that were set aside as damaged, with their logs: queue, state and indexes (corrupt)."""
-    root = Path(state.root)
-    return [*root.glob("*.db.damaged-*"), *root.glob("*.db.corrupt-*")]
+    """Return the databases that were set aside as damaged, with their logs."""
+    return [*Path(state.root).glob("*.db.damaged-*")]
 
 
 def requeue_unmined(state: StatePaths, ledger: Ledger, quiet_seconds: float) -> int:
@@ -175,7 +154,7 @@ def sole_use(path: Path) -> Iterator[None]:
 
 
 def _restore(path: Path, damage: str, shape: Shape | None) -> str:
-    kept_as, copy = _name_aside(path), backup_of(path)
+    kept_as, copy = name_aside(path), backup_of(path)
     if not copy.exists() or find_damage(copy, shape) is not None:
         set_aside(path)
         return f"{path.name} was damaged ({damage}): it is kept as {kept_as.name}; there is no copy, it starts empty"
@@ -183,7 +162,7 @@ def _restore(path: Path, damage: str, shape: Shape | None) -> str:
     temporary.write_bytes(copy.read_bytes())
     temporary.chmod(0o600)
     _sync(temporary)
-    for ending in _SIDE_FILES:
+    for ending in SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{kept_as}{ending}")
     # A file of this name must always exist: otherwise another process would create one, and lose its work.

@@ -11,7 +11,7 @@ from typing import Literal
 from ...runtime.errors import MemoryVaultError
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
-ArgType = Literal["text", "session", "flag", "paths"]
+ArgType = Literal["text", "session", "flag"]
 
 UPKEEP = (
     "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
@@ -22,7 +22,6 @@ UPKEEP = (
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _MAX_TEXT = 4096
-_MAX_PATHS = 1000
 
 
 class ArgsInvalid(MemoryVaultError):
@@ -67,7 +66,7 @@ POLICIES: Mapping[str, KindPolicy] = {
                    required={"session": "session"}),
         KindPolicy("review.apply", 60, priority=10),
         KindPolicy("embed.drain", 600, priority=8),
-        KindPolicy("index.reconcile", 300, priority=5, optional={"paths": "paths", "full": "flag"}),
+        KindPolicy("index.reconcile", 300, priority=5, optional={"full": "flag"}),
         # Sweeps.
         KindPolicy("spool.ingest", 60, priority=9),
         KindPolicy("recover.orphans", 120, priority=5),
@@ -120,9 +119,3 @@ def _fits(expected: ArgType, value: object) -> bool:
             return isinstance(value, str) and _SESSION_ID.fullmatch(value) is not None
         case "flag":
             return isinstance(value, bool)
-        case "paths":
-            return (
-                isinstance(value, list)
-                and len(value) <= _MAX_PATHS
-                and all(isinstance(path, str) and 0 < len(path) <= _MAX_TEXT for path in value)
-            )

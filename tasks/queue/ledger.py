@@ -205,8 +205,6 @@ class Ledger(QueueDatabase):
             parameters = self._ending(claim, "done", None, result)
             ended = conn.execute(queries.COMPLETE, parameters).rowcount == 1
             if ended:
-                if claim.kind == "index.reconcile":
-                    conn.execute(queries.FORGET_ARGUMENTS, {"id": claim.job_id})
                 self._wake_after_commit = True
         return ended
 

@@ -63,8 +63,6 @@ COMPLETE = f"""
                    owner = NULL, lease_until = NULL, deadline = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
-# The name of a note must not outlive the note.
-FORGET_ARGUMENTS = "UPDATE job SET args = '{}' WHERE id = :id"
 FINISH = f"""
     UPDATE job SET state = :state, history = {_HISTORY}, error = :error, finished_at = :now,
                    owner = NULL, lease_until = NULL, deadline = NULL

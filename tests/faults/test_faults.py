@@ -148,7 +148,7 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
             return (len(found["hits"]), found["degraded"]) == (1, ["no-model"])
 
         wait_until(answers, "it answers as before")
-    assert list(sandbox.state.glob("index.db.corrupt-*"))
+    assert list(sandbox.state.glob("index.db.damaged-*"))
     assert index.read_bytes().startswith(b"SQLite format 3")
 
 

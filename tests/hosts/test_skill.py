@@ -23,7 +23,7 @@ def test_the_skill_is_written_and_taken_away_whole(sandbox: Sandbox, settings: S
     assert sandbox.files() == once
     assert remove_skill(host, settings) == folder
     assert sandbox.files() == before
-    assert not folder.parent.exists()
+    assert not folder.exists()
     assert remove_skill(host, settings) is None
 
 

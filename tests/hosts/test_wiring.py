@@ -167,7 +167,7 @@ def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(sandb
     assert not claude.exists()
     assert (sandbox.home / ".codex" / "hooks.json").is_file()
     assert not (sandbox.home / ".copilot").exists()
-    command("init", "--yes", *vault, "--host", "copilot", "--host", "claude")
+    command("init", "--yes", *vault, "--host", "copilot", "--host", "claude", "--host", "gemini")
     assert claude.is_file()
     assert len(list((sandbox.home / ".copilot" / "hooks").iterdir())) == 1
     command("uninstall")

@@ -95,7 +95,7 @@ def test_a_damaged_index_is_whole_again_after_the_first_walk_of_a_worker(bed: Be
                 answer = recall(bed, word)
                 assert (slugs(answer)[:1], answer.degraded) == ([word], ())
             assert {path: path.read_bytes() for path in bed.vault.rglob("*.md")} == files
-            assert len(list(Path(bed.state.root).glob("index.db.corrupt-*[0-9]"))) <= 2
+            assert len(list(Path(bed.state.root).glob("index.db.damaged-*[Z0-9]"))) <= 2
         except BaseException as error:
             error.add_note(f"round {number}")
             raise

@@ -62,13 +62,6 @@ def test_what_is_read_is_fetched_and_nothing_else(hub: LoopbackHub, tmp_path: Pa
     assert location.sha256 is not None
 
 
-def test_a_mirror_that_describes_less_is_asked_for_each_file(hub: LoopbackHub, tmp_path: Path) -> None:
-    hub.plain_mirror = True
-    folder = download(NAME, models(tmp_path), hub.endpoint)
-    assert (folder / "model.safetensors").read_bytes() == WEIGHTS
-    assert any(method == "HEAD" for method, _, _ in hub.requests)
-
-
 def test_a_broken_connection_goes_on_where_it_was(hub: LoopbackHub, tmp_path: Path) -> None:
     hub.cut_after = 300_000
     folder = download(NAME, models(tmp_path), hub.endpoint)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.index.reconcile import reconcile, reconcile_paths
+from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.index.watcher import VaultWatcher
 from memoryvault.runtime.errors import VaultUnavailable
@@ -95,21 +95,6 @@ def test_a_file_whose_name_is_no_text_keeps_no_other_from_being_indexed(bed: Bed
     report = bed.index()
     assert (report.added, report.failed) == (2, named)
     assert sorted(slugs(bed.recall("pump", dense=False))) == sorted(scanned) == ["a", "z"]
-    again = reconcile_paths(bed.store, bed.vault, bed.walk, ["a.md", *named, "gone\udce9.md"])
-    assert (again.unchanged, again.removed) == (1, 0)
-
-
-def test_single_paths_are_brought_up_to_date(bed: Bed) -> None:
-    bed.write("a.md", "One.")
-    bed.write("b.md", "Two.")
-    bed.index()
-    bed.write("a.md", "Changed.")
-    (bed.vault / "b.md").unlink()
-    bed.write("c.md", "New.")
-    bed.write(".hidden/d.md", "Not for us.")
-    report = reconcile_paths(bed.store, bed.vault, bed.walk, ["a.md", "b.md", "c.md", ".hidden/d.md", "never.md"])
-    assert (report.added, report.changed, report.removed) == (1, 1, 1)
-    assert set(bed.store.files()) == {"a.md", "c.md"}
 
 
 def test_every_file_indexed_anew_gives_the_same_ranking(bed: Bed) -> None:
@@ -141,8 +126,6 @@ def test_a_vault_that_goes_away_during_the_walk_takes_nothing_out_of_the_index(b
     with pytest.raises(VaultUnavailable):
         reconcile(bed.store, bed.vault, walk)
     (bed.root / "moved").rename(bed.vault)
-    with pytest.raises(VaultUnavailable):
-        reconcile_paths(bed.store, bed.vault, walk, ["a.md"])
     assert [*bed.store.files()] == ["a.md"]
 
 
@@ -175,10 +158,7 @@ class watching:
     def changed(self, paths: frozenset[str] | None) -> None:
         self.seen.append(paths)
         with IndexStore(self.bed.index_db) as store:
-            if paths is None:
-                reconcile(store, self.bed.vault, self.bed.walk)
-            else:
-                reconcile_paths(store, self.bed.vault, self.bed.walk, paths)
+            reconcile(store, self.bed.vault, self.bed.walk)
 
     def __enter__(self) -> watching:
         self.watcher.start()

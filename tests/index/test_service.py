@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from memoryvault.index.client import RecallClient, RequestFailed, ServiceRefused, ServiceUnavailable
 from memoryvault.index.daemon import CannotServe, listen
 from memoryvault.index.drain import drain
+from memoryvault.index.protocol import MAX_MESSAGE_BYTES
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.runtime.interpreter import peer_uid
 from memoryvault.runtime.priority import BACKGROUND_NICENESS
@@ -120,6 +121,13 @@ def test_without_a_model_it_says_so_and_answers_from_keywords(vault_of_two: Bed,
         assert client.recall("pnpm")["degraded"] == ["no-model"]
         with pytest.raises(ServiceRefused, match="not installed"):
             client.request({"op": "embed", "texts": ["a"]}, 5)
+
+
+def test_a_text_too_long_for_a_request_fails_alone(vault_of_two: Bed, listening: Start) -> None:
+    with listening().client() as client:
+        with pytest.raises(RequestFailed, match="too long"):
+            client.embed(["x" * MAX_MESSAGE_BYTES])
+        assert len(client.embed(["short"]).vectors) == 1
 
 
 @pytest.mark.hurried

@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import sqlite3
-from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -16,8 +15,6 @@ from memoryvault.index.store import IndexStore, open_or_rebuild
 from memoryvault.runtime.errors import IndexUnavailable, SchemaTooNew
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
-
-NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
 
 def row(bed: Bed, path: str, *columns: str) -> tuple[object, ...]:
@@ -113,10 +110,10 @@ def test_a_damaged_file_is_set_aside_with_its_date_and_rebuilt(bed: Bed, content
     bed.index_db.write_bytes(content)
     with pytest.raises(IndexUnavailable, match="damaged"):
         IndexStore(bed.index_db)
-    store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
+    store, set_aside = open_or_rebuild(bed.index_db)
     store.close()
     assert set_aside is not None
-    assert set_aside.name == "index.db.corrupt-20260701T120000"
+    assert set_aside.name.startswith("index.db.damaged-2")
     assert set_aside.read_bytes() == content
     assert bed.index().added == 1
     assert slugs(bed.recall("milk", dense=False)) == ["a"]
@@ -145,7 +142,7 @@ def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(bed: Be
     assert (slugs(answer), answer.degraded) == (["a"], (said,))
 
     database.forget_sound(bed.index_db)
-    store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
+    store, set_aside = open_or_rebuild(bed.index_db)
     store.close()
     assert set_aside is not None
     assert bed.index().added == 1

@@ -13,7 +13,7 @@ from memoryvault.services.journal import Change, text_of
 from memoryvault.services.scrubbing import scrub_everything
 from memoryvault.services.undoing import Selector
 from memoryvault.vault.entry import Source
-from memoryvault.vault.registry import HEADER_BYTES, find_by_fingerprint
+from memoryvault.vault.registry import find_by_fingerprint
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, GUESS, RULE, Bed, said
@@ -138,7 +138,7 @@ def test_rejected_it_is_not_proposed_again(bed: Bed) -> None:
 def test_a_decision_at_the_end_of_its_header_is_seen(bed: Bed) -> None:
     bed.remember(said(CHOICE, "a"))
     path = grown(bed, "pending")
-    assert (bed.vault / path).read_bytes().index(b"\n---\n") > HEADER_BYTES
+    assert (bed.vault / path).read_bytes().index(b"\n---\n") > 16_384
     bed.edit(path, "\n---\n", "\ndecision: approve\n---\n")
     bed.reviewer.apply_notes()
     assert bed.only("active").occurrences == MANY

@@ -461,12 +461,6 @@ def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_
     assert len(bed.remember(said(GUESS, "b")).written) == 1
 
 
-def test_note_that_is_too_large_is_read_in_whole_lines(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken_back(bed).add({*ONE, ("s2", "r2")})
-    monkeypatch.setattr("memoryvault.services.tombstones.MAX_ENTRY_BYTES", len(note_of(bed).read_bytes()) - 2)
-    assert taken_back(bed).evidence() == ONE
-
-
 def test_recall_never_shows_it(bed: Bed) -> None:
     bed.remember(said(RULE, "a"), said(GUESS, "pnpm"))
     bed.undo.carry_out(LAST)

@@ -27,8 +27,6 @@ class LoopbackHub:
     cut_after: int | None = None
     """Bytes of the weights after which the connection breaks, for each request that begins at 0."""
     wrong_checksum: bool = False
-    plain_mirror: bool = False
-    """The description names files only; size and checksum stand in the headers of each."""
     ignores_ranges: bool = False
     port: int = 0
 
@@ -51,12 +49,10 @@ class LoopbackHub:
     def description(self) -> dict[str, Any]:
         siblings = []
         for path in self.files():
-            row: dict[str, Any] = {"rfilename": path}
-            if not self.plain_mirror:
-                digest, large = self.digest(path)
-                size = (self.folder / path).stat().st_size
-                row |= {"size": size, "blobId": "f" * 40 if large else digest}
-                row |= {"lfs": {"sha256": digest, "size": size, "pointerSize": 134}} if large else {}
+            digest, large = self.digest(path)
+            size = (self.folder / path).stat().st_size
+            row: dict[str, Any] = {"rfilename": path, "size": size, "blobId": "f" * 40 if large else digest}
+            row |= {"lfs": {"sha256": digest, "size": size, "pointerSize": 134}} if large else {}
             siblings.append(row)
         return {"id": self.name, "sha": COMMIT, "siblings": siblings}
 
@@ -69,43 +65,36 @@ class LoopbackHub:
 
 def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
     class Handler(QuietHandler):
-        def do_HEAD(self) -> None:
-            self._answer(body=False)
-
         def do_GET(self) -> None:
-            self._answer(body=True)
-
-        def _answer(self, *, body: bool) -> None:
             hub.requests.append((self.command, self.path, self.headers.get("Range", "")))
             path = self.path.partition("?")[0]
             prefix = f"/{hub.name}/resolve/{COMMIT}/"
             if path == f"/api/models/{hub.name}/revision/main":
-                self._send(json.dumps(hub.description()).encode(), {}, 200, body, None)
+                self._send(json.dumps(hub.description()).encode(), {}, 200, None)
             elif path.startswith(prefix) and path.removeprefix(prefix) in hub.files():
-                self._file(path.removeprefix(prefix), body)
+                self._file(path.removeprefix(prefix))
             else:
-                self._send(b"not here", {}, 404, body, None)
+                self._send(b"not here", {}, 404, None)
 
-        def _file(self, path: str, body: bool) -> None:
+        def _file(self, path: str) -> None:
             data = (hub.folder / path).read_bytes()
             headers = {"ETag": f'"{hub.digest(path)[0]}"', "X-Repo-Commit": COMMIT}
             asked = self.headers.get("Range", "")
             if asked and not hub.ignores_ranges:
                 begin = int(asked.removeprefix("bytes=").rstrip("-"))
                 headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
-                self._send(data[begin:], headers, 206, body, None)
+                self._send(data[begin:], headers, 206, None)
                 return
-            self._send(data, headers, 200, body, hub.cut_after if path.endswith(".safetensors") else None)
+            self._send(data, headers, 200, hub.cut_after if path.endswith(".safetensors") else None)
 
-        def _send(self, data: bytes, headers: dict[str, str], status: int, body: bool, cut: int | None) -> None:
+        def _send(self, data: bytes, headers: dict[str, str], status: int, cut: int | None) -> None:
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            if body:
-                self.wfile.write(data if cut is None else data[:cut])
-            if body and cut is not None:
+            self.wfile.write(data if cut is None else data[:cut])
+            if cut is not None:
                 self.close_connection = True
 
     return Handler

@@ -348,7 +348,6 @@ def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:
         ("reflect.session", {"session": ".x"}, "session is not a session"),
         ("reflect.session", {"session": "a", "body": "b"}, "unknown argument 'body'"),
         ("index.reconcile", {"full": 1}, "full is not a flag"),
-        ("index.reconcile", {"paths": ["a", 1]}, "paths is not a paths"),
         ("research.idea", {"slug": ""}, "slug is not a text"),
         ("research.idea", {"slug": "x" * 5000}, "slug is not a text"),
     ],

@@ -57,7 +57,7 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
         "log/memoryvault.log": (old, True), "log/memoryvault.log.20270101": (old, False),
         "log/receipts.jsonl.20270301": (new, True),
         "queue.db.damaged-20270101T000000Z": (old, False), "queue.db": (old, True),
-        "index.db.corrupt-20270101T000000": (old, False), "index.db.corrupt-20270101T000000-wal": (old, False),
+        "index.db.damaged-20270101T000000Z": (old, False), "index.db.damaged-20270101T000000Z-wal": (old, False),
         "index.db": (old, True),
         "spool/1-1.json.tmp": (old, False), "spool/1-2.json": (old, True), "markers/.s.1.tmp": (old, False),
         "../run/installation": (old, True), "../run/hooks-1.snapshot": (NOW, True),

@@ -170,7 +170,7 @@ def test_copies_edited_while_the_state_was_lost_are_searched_once(
     Path(bed.settings.state.state_db).unlink()
     assert results(bed) == {"a.md": "yours"}
     monkeypatch.setattr(VaultStore, "walk", None)  # No run looks through the vault for it again.
-    monkeypatch.setattr(VaultStore, "heads", None)
+    monkeypatch.setattr(VaultStore, "contents", None)
     assert results(bed) == {"a.md": "yours"}
     (bed.vault / path).unlink()
     assert results(bed) == {"a.md": "yours"}

@@ -12,7 +12,6 @@ from memoryvault.hooks.entryfile import EntryFile
 from memoryvault.runtime import paths
 from memoryvault.runtime.layout import is_conflict_copy
 from memoryvault.runtime.paths import SF_DATALESS, is_downloaded
-from memoryvault.tasks.jobs.dashboard import view_of
 from memoryvault.tests.support.files import put
 from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault import listing
@@ -20,7 +19,6 @@ from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.frontmatter import find_fault
 from memoryvault.vault.header import conflict_line
 from memoryvault.vault.listing import list_left_out, list_notes
-from memoryvault.vault.registry import HEADER_BYTES
 from memoryvault.vault.store import VaultStore
 
 MERGE = "<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> origin/main\n"
@@ -76,17 +74,6 @@ def test_lines_of_fenced_code_are_numbered_in_linear_time() -> None:
     code = "```\na\n```\n"
     assert conflict_line(code * 1000 + "<<<<<<< a\n") == 3001
     assert_linear(lambda count: partial(conflict_line, code * count + "<<<<<<< a\n"), 40_000)
-
-
-@pytest.mark.parametrize("example", [f"```\n{MERGE.format('a', 'b')}{{}}```\n", "`{{{{date}}}}\n{}`\n"])
-def test_an_example_that_ends_behind_what_is_read_of_each_note_is_in_use(tmp_path: Path, example: str) -> None:
-    whole = example.format("Text of it.\n" * 1500)
-    text = f"---\nkind: fix\nstatus: active\n---\n\nAn example:\n\n{whole}\nText.\n"
-    put(tmp_path / "personal-private/fix/a.md", text)
-    assert len(text) > HEADER_BYTES
-    assert read(text) == "active"
-    store = VaultStore(tmp_path, tmp_path / "lock", date.today)
-    assert [note.path for note in view_of(store).living] == ["personal-private/fix/a.md"]
 
 
 @pytest.mark.parametrize("status", ["dismissed", "rejected", "active", "pending"])

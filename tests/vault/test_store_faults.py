@@ -414,11 +414,11 @@ def test_of_a_note_that_is_saved_over_and_over_the_id_is_read(bed: Bed) -> None:
 
     editor = threading.Thread(target=save_all_the_time)
     editor.start()
-    heads, entries = [], []
+    contents, entries = [], []
     while editor.is_alive():
-        heads.append(dict(bed.store.settled_heads(4096))[path])
+        contents.append(dict(bed.store.settled_contents())[path])
         entries.append(bed.store.read_settled(path))
-    assert all(b"fingerprint" in head for head in heads)
+    assert all(b"fingerprint" in data for data in contents)
     assert all(entry.fingerprint for entry in entries)
 
 
