@@ -240,22 +240,22 @@ def silence(task: Task, evaluation: Evaluation) -> Iterator[str]:
     """Yield the lines of the table of the gate: false injections and recall kept, by eagerness."""
     without = _kept(evaluation, task.questions, None)
     prompts = len(task.unanswerable)
-    yield f"The gate, {prompts} prompts about nothing here; R@{INJECTED} without it {without:.3f}\n"
+    yield f"The gate, {prompts} prompts that nothing here answers; R@{INJECTED} without it {without:.3f}\n"
     yield "| eagerness | false injections | recall kept |"
     yield "|---|---|---|"
-    judge = getattr(evaluation.embedder, "judge_answers", None)
+    judge = getattr(evaluation.embedder, "judge_answer", None)
     for name, eagerness, judges in [
         *((name, name, judge) for name in EAGERNESS),
         ("balanced, the gate alone", "balanced", None),
     ]:
         if isinstance(evaluation.embedder, Remembering):
-            evaluation.embedder.judge_answers = judges
+            evaluation.embedder.judge_answer = judges
         found = evaluation.rank(task.unanswerable, INJECTED, eagerness=eagerness, apply_threshold=True)
         injected = sum(bool(one.ids) for one in found)
         kept = _kept(evaluation, task.questions, eagerness) / without
         yield f"| {name} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
     if isinstance(evaluation.embedder, Remembering):
-        evaluation.embedder.judge_answers = judge
+        evaluation.embedder.judge_answer = judge
     yield ""
 
 
@@ -273,7 +273,7 @@ class Remembering:
         self._embedder = embedder
         self._known: dict[tuple[str, ...], EncodedTexts] = {}
         self.name, self.dimension = embedder.name, embedder.dimension
-        self.judge_answers = getattr(embedder, "judge_answers", None)
+        self.judge_answer = getattr(embedder, "judge_answer", None)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +26,8 @@ from .late_interaction import WordVectors, pool_word_vectors
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
+
+    from .answer_model import AnswerModel
 
     Vectors = numpy.typing.NDArray[numpy.float32]
 
@@ -273,7 +276,6 @@ class PackagedEmbedder:
     query_prefix = passage_prefix = ""
 
     def __init__(self, location: ModelLocation, threads: int) -> None:
-        from .answer_model import AnswerModel
         from .packaged import MAX_TOKENS, load_packaged
         from .transformer import DIMENSION
 
@@ -282,10 +284,11 @@ class PackagedEmbedder:
         self.name = location.name
         self.dimension = DIMENSION
         self.max_tokens = MAX_TOKENS
-        self.count_tokens = _token_counter(self._model.tokenizer)
-        """Counts the tokens of a text, without truncation. Thread-safe."""
         self._pieces = _pieces_of(self._model.tokenizer)
-        self._answers = AnswerModel.load()
+
+    def count_tokens(self, text: str) -> int:
+        """Count the tokens of `text`, without truncation. Thread-safe."""
+        return max(1, len(self._pieces(text)))
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -305,15 +308,23 @@ class PackagedEmbedder:
             tuple(share for part in encoded for share in part.unknown),
         )
 
-    def judge_answers(self, prompt: str, passages: Sequence[str]) -> list[float]:
-        """Return for each passage the logit that it answers the prompt; nothing for a prompt that is too long to judge.
-        Thread-safe."""
-        from .answer_model import PROMPT_TOKENS
+    @cached_property
+    def _answers(self) -> AnswerModel:
+        from .answer_model import AnswerModel
 
-        asked = self._pieces(prompt)
-        if len(asked) > PROMPT_TOKENS:
-            return []
-        return self._answers.judge(self._model, asked, [self._pieces(passage) for passage in passages])
+        return AnswerModel.load()
+
+    def judge_answer(self, prompt: str, passage: str) -> float | None:
+        """Return the logit that the passage answers the prompt; None where one of them is empty or too long to judge.
+        Thread-safe."""
+        from .answer_model import MOST_CHARACTERS, PASSAGE_TOKENS, PROMPT_TOKENS
+
+        if max(len(prompt), len(passage)) > MOST_CHARACTERS:
+            return None
+        asked, said = self._pieces(prompt), self._pieces(passage)
+        if not 0 < len(asked) <= PROMPT_TOKENS or not 0 < len(said) <= PASSAGE_TOKENS:
+            return None
+        return self._answers.judge(self._model, asked, said)
 
     def _encode(self, texts: Sequence[str]) -> EncodedTexts:
         sentences, pieces, offsets, unknown = self._model.encode(texts)

@@ -57,7 +57,7 @@ VAULT_MISSING = "vault-missing"  # the same, since there are no files
 
 # The reasons of a `Rejection`.
 BELOW_FLOOR = "below-floor"
-NO_ANSWER = "no-answer"  # it has words of the prompt, and does not answer it
+NO_ANSWER = "no-answer"  # the model says that it does not answer the prompt
 SAYS_THE_SAME = "says-the-same"  # as a better hit
 FILE_GONE = "file-gone"  # or it may no longer be shown
 MAX_REJECTIONS = 3
@@ -69,8 +69,9 @@ LEAST_ANSWER = -2.2
 """The logit below which a note does not answer a prompt: see docs/benchmarks/recall.md."""
 UNJUDGED_KINDS = frozenset({SKILL_KIND, "fix", INCIDENT})
 """Kinds of which the model learned nothing. A fix answers a symptom that is told in other words."""
-JUDGE_SECONDS = 0.05
-"""Time that must be left for judging: some 3 ms for each note."""
+JUDGING_SECONDS, JUDGE_SECONDS = 0.008, 0.05
+"""In a recall with a deadline, the time after which no further note is judged, and the time that must be left for the
+next one. A note takes some 5 ms."""
 POOLED_READERS = 4
 FILES_SECONDS = 1.0
 """Time for searching the notes' files where there is no index, in a recall without a deadline."""
@@ -78,8 +79,8 @@ _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
 """Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
 
-Judge = Callable[[str, Sequence[str]], Sequence[float]]
-"""Returns for each passage the logit that it answers a prompt; nothing where it cannot judge (answer_model.py)."""
+Judge = Callable[[str, str], float | None]
+"""Returns the logit that a passage answers a prompt; None where it cannot judge (answer_model.py)."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ class RecallEngine:
         memory, for a process that answers many recalls."""
         self._vault = vault
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
-        self._judge: Judge | None = getattr(embedder, "judge_answers", None)
+        self._judge: Judge | None = getattr(embedder, "judge_answer", None)
         self._eagerness = eagerness
         self._today = today
         self._readers = ReaderPool(index_db, POOLED_READERS)
@@ -451,13 +452,12 @@ class RecallEngine:
         if not state.query.apply_threshold:
             return [*gated, *ranked[GATED_ENTRIES:]]
         kept = self._select_needed(state, gated)
-        needed_rowids = {scored.entry_rowid for scored in kept}
-        if state.query.is_prompt and self._judge is not None:
-            kept = self._select_answers(self._judge, reader, state, kept, rows)
+        vain = self._judge_answers(reader, state, retrieved, kept, rows)
+        kept = [scored for scored in kept if scored.entry_rowid not in vain]
         kept_rowids = {scored.entry_rowid for scored in kept}
         for scored in gated[: len(kept) + MAX_REJECTIONS]:
             if scored.entry_rowid not in kept_rowids:
-                reason = NO_ANSWER if scored.entry_rowid in needed_rowids else BELOW_FLOOR
+                reason = NO_ANSWER if scored.entry_rowid in vain else BELOW_FLOOR
                 state.reject(scored, rows[scored.entry_rowid], reason)
         return kept
 
@@ -540,34 +540,39 @@ class RecallEngine:
         # Mostly a single word answers the agent ("yes", "apply"), and the gate has seen no such prompt.
         return have_the_word if len(have_the_word) == 1 and not have_the_word[0].is_skill else []
 
-    def _select_answers(
+    def _judge_answers(
         self,
-        judge: Judge,
         reader: SearchReader,
         state: _RecallState,
+        retrieved: _Retrieved,
         kept: Sequence[ScoredEntry],
         rows: Mapping[int, EntryRow],
-    ) -> list[ScoredEntry]:
-        """Return the entries of a prompt without notes that share its words alone, as far as there is time."""
-        left = state.seconds_left()
-        if state.analysis.is_one_word or (left is not None and left < JUDGE_SECONDS):
-            return list(kept)
-        kept = kept[: 2 * state.query.k]
-        notes = [
+    ) -> set[int]:
+        """Return the rowids of those of a prompt's entries that do not answer it, as far as there is time to judge."""
+        judge, embedding = self._judge, retrieved.embedding
+        # A question in another language has a scale; the model knows only English.
+        is_english = embedding is not None and embedding.similarity_scale == 1.0
+        if judge is None or not state.query.is_prompt or state.analysis.is_one_word or not is_english:
+            return set()
+        judged = [
             scored
-            for scored in kept
+            for scored in kept[: 2 * state.query.k]
             if scored.dense is not None and (rows[scored.entry_rowid].kind or "").lower() not in UNJUDGED_KINDS
         ]
-        chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in notes])
-        passages = []
-        for scored in notes:
-            title, text = rows[scored.entry_rowid].title, chunks[scored.chunk_rowid].text
-            passages.append(text if title in text else f"{title}\n{text}")
+        chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in judged])
+        vain: set[int] = set()
+        began = time.monotonic()
         with state.stage("judge"):
-            logits = judge(state.analysis.text, passages) if notes else ()
-        # Without logits the prompt is too long to judge, or the model cannot.
-        judged = {scored.entry_rowid: logit for scored, logit in zip(notes, logits, strict=False)}
-        return [scored for scored in kept if judged.get(scored.entry_rowid, LEAST_ANSWER) >= LEAST_ANSWER]
+            for scored in judged:
+                left = state.seconds_left()
+                if left is not None and (left < JUDGE_SECONDS or time.monotonic() - began > JUDGING_SECONDS):
+                    break
+                title, text = rows[scored.entry_rowid].title, chunks[scored.chunk_rowid].text
+                passage = text if title.casefold() in text.casefold() else f"{title}\n{text}"
+                logit = judge(state.analysis.text, passage)
+                if logit is not None and logit < LEAST_ANSWER:
+                    vain.add(scored.entry_rowid)
+        return vain
 
     def _check_hits(
         self,

@@ -22,7 +22,7 @@ TRIAL_CALLER = "doctor"
 
 WHY_NOT_SHOWN: Mapping[str, str] = {
     "below-floor": "below the floor",
-    "no-answer": "has words of the prompt, and does not answer it",
+    "no-answer": "does not answer the prompt",
     "says-the-same": "says the same as a better one",
     "file-gone": "its file is gone or may not be shown any more",
 }

@@ -109,10 +109,14 @@ class ModelRunner:
         count = getattr(self._embedder, "count_tokens", None)
         return estimate_tokens(text) if count is None else int(count(text))
 
-    def judge_answers(self, prompt: str, passages: Sequence[str]) -> list[float]:
-        """See PackagedEmbedder.judge_answers; nothing from a model that cannot judge. Thread-safe."""
-        judge = getattr(self._embedder, "judge_answers", None)
-        return [] if judge is None else list(judge(prompt, passages))
+    def judge_answer(self, prompt: str, passage: str) -> float | None:
+        """See PackagedEmbedder.judge_answer; None from a model that cannot judge. Thread-safe."""
+        judge = getattr(self._embedder, "judge_answer", None)
+        try:
+            logit: float | None = None if judge is None else judge(prompt, passage)
+            return logit
+        except Exception:  # noqa: BLE001 - a library's failure must not fail a recall
+            return None
 
     def question(self, text: str) -> Future[EncodedTexts]:
         """Embed one question, before all batches. Raises ModelUnavailable."""
@@ -214,6 +218,7 @@ class ModelRunner:
             embedder = self._load()
             embedder.encode(["warm up"], query=True)
             self._embedder = embedder
+            self.judge_answer("warm up", "warm up")
         except ModelUnavailable as error:
             self._failure = str(error)
         except Exception as error:  # noqa: BLE001 - a library's failure must not end the service

@@ -1,6 +1,6 @@
 """Watch the vault, so that edits made in Obsidian reach the index within seconds.
 
-The watcher only reports which paths changed; reconcile decides what that means for the index. Where the platform cannot
+The watcher only reports which paths changed; reconcile then walks the vault. Where the platform cannot
 watch (no inotify watches left, a network disk), and while the vault is not mounted, it requests a walk every few
 seconds.
 """

@@ -262,7 +262,7 @@ def test_a_closed_standard_input_is_an_empty_one_and_no_terminal(streams: Sandbo
 @pytest.mark.slow
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
-    "line", ["list", "idea Dashboard Retries", "recall tabs --json", "vault scrub --stdin", "service mcp"]
+    "line", ["list", "idea add Dashboard Retries", "recall tabs --json", "vault scrub --stdin", "service mcp"]
 )
 def test_a_closed_output_takes_what_is_written_to_it(streams: Sandbox, line: str, redirection: str) -> None:
     done = run(streams, redirection, *line.split())

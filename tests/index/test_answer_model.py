@@ -1,13 +1,11 @@
 """A prompt gets no note that shares its words alone (answer_model.py)."""
 
-from collections.abc import Sequence
-
-import numpy
 import pytest
 
-from memoryvault.index.answer_model import MOST_PARTS, PASSAGE_TOKENS, PROMPT_TOKENS
+from memoryvault.index.answer_model import MOST_CHARACTERS, PASSAGE_TOKENS, PROMPT_TOKENS
 from memoryvault.index.embedder import DEFAULT_MODEL, PackagedEmbedder, load_embedder
 from memoryvault.index.engine import LEAST_ANSWER, RecallQuery
+from memoryvault.index.runner import ModelRunner
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 
 from .bed import Bed
@@ -24,44 +22,40 @@ def packaged(tmp_path_factory: pytest.TempPathFactory) -> PackagedEmbedder:
     return embedder
 
 
+def judged(packaged: PackagedEmbedder, passage: str, prompt: str = PROMPT) -> float:
+    logit = packaged.judge_answer(prompt, passage)
+    assert logit is not None
+    return logit
+
+
 def test_a_note_answers_what_it_says_and_not_what_has_its_words(packaged: PackagedEmbedder) -> None:
-    (answered,) = packaged.judge_answers(PROMPT, [STAGING])
-    (asked_in_vain,) = packaged.judge_answers("Who has admin rights on the staging database?", [STAGING])
-    assert asked_in_vain < LEAST_ANSWER < answered
+    in_vain = judged(packaged, STAGING, "Who has admin rights on the staging database?")
+    assert in_vain < LEAST_ANSWER < judged(packaged, STAGING)
 
 
-def test_a_passage_is_judged_alike_alone_and_beside_others(packaged: PackagedEmbedder) -> None:
-    passages = [
-        STAGING,
-        "Use pnpm.",
-        f"Backups are kept for a week, on two hosts. {STAGING} Ask before you drop a table.",
-    ]
-    alone = [packaged.judge_answers(PROMPT, [passage])[0] for passage in passages]
-    assert numpy.allclose(packaged.judge_answers(PROMPT, passages), alone, atol=1e-3)
-
-
-def test_a_long_passage_is_judged_by_its_best_part(packaged: PackagedEmbedder) -> None:
-    filler = "cat " * PASSAGE_TOKENS
-    (answered,) = packaged.judge_answers(PROMPT, [STAGING])
-    behind, too_far_behind = packaged.judge_answers(PROMPT, [filler + STAGING, filler * MOST_PARTS + STAGING])
-    assert abs(behind - answered) < 1e-3
-    assert too_far_behind < behind
-
-
-def test_an_empty_passage_and_a_long_prompt_are_no_error(packaged: PackagedEmbedder) -> None:
-    assert len(packaged.judge_answers("?", ["", STAGING])) == 2
-    assert packaged.judge_answers("cat " * (PROMPT_TOKENS + 1), [STAGING]) == []
+def test_what_is_empty_or_long_is_not_judged(packaged: PackagedEmbedder) -> None:
+    for prompt, passage in (
+        ("", STAGING),
+        ("cat " * (PROMPT_TOKENS + 1), STAGING),
+        ("cat" * MOST_CHARACTERS, STAGING),
+        (PROMPT, ""),
+        (PROMPT, "cat " * (PASSAGE_TOKENS + 1)),
+    ):
+        assert packaged.judge_answer(prompt, passage) is None
 
 
 class Judging(FakeEmbedder):
     """Judges by a list of passages that do not answer."""
 
     vain: tuple[str, ...] = ()
-    judged: list[str]
 
-    def judge_answers(self, prompt: str, passages: Sequence[str]) -> list[float]:
-        self.judged = list(passages)
-        return [LEAST_ANSWER - any(part in passage for part in self.vain) for passage in passages]
+    def __init__(self) -> None:
+        super().__init__()
+        self.judged: list[str] = []
+
+    def judge_answer(self, prompt: str, passage: str) -> float | None:
+        self.judged.append(passage)
+        return LEAST_ANSWER - any(part in passage for part in self.vain)
 
 
 @pytest.fixture
@@ -90,8 +84,28 @@ def test_a_question_to_the_vault_gets_all_that_is_near(bed: Bed, judging: Judgin
     assert [hit.slug for hit in bed.recall(ASKED).hits][:1] == ["refresh"]
 
 
-def test_without_time_the_gate_alone_decides(bed: Bed, judging: Judging) -> None:
+def test_a_fix_is_not_judged(bed: Bed, judging: Judging) -> None:
     judging.vain = ("Sundays",)
-    engine = bed.engine()
-    assert engine.recall(RecallQuery(ASKED, is_prompt=True), budget_ms=5000).hits == ()
-    assert engine.recall(RecallQuery(ASKED, is_prompt=True), budget_ms=60).hits != ()
+    bed.write("personal-private/refresh.md", "# Refresh\n\nStaging gets a copy of the data on Sundays.", kind="Fix")
+    bed.refresh()
+    assert [hit.slug for hit in bed.recall(ASKED, is_prompt=True).hits] == ["refresh"]
+
+
+def test_without_time_the_gate_alone_decides(bed: Bed, judging: Judging, monkeypatch: pytest.MonkeyPatch) -> None:
+    judging.vain = ("Sundays",)
+    asked, engine = RecallQuery(ASKED, is_prompt=True), bed.engine()
+    assert engine.recall(asked, budget_ms=60_000).hits == ()
+    monkeypatch.setattr("memoryvault.index.engine.JUDGE_SECONDS", 60.0)
+    assert [hit.slug for hit in engine.recall(asked, budget_ms=60_000).hits] == ["refresh"]
+
+
+def test_a_model_that_fails_to_judge_loses_no_answer(bed: Bed) -> None:
+    def fail(prompt: str, passage: str) -> float:
+        raise ValueError("broken weights")
+
+    embedder = Judging()
+    embedder.judge_answer = fail  # type: ignore[method-assign]
+    runner = ModelRunner("fake", lambda: embedder)
+    assert runner.wait_ready(10)
+    assert runner.judge_answer(PROMPT, STAGING) is None
+    runner.stop()
