@@ -90,7 +90,7 @@ def tasks(data: Path | None) -> Iterator[Task]:
     yield _of_kinds("notes that echo the question", "echoing.json")
     yield _of_kinds("mixed notes", "mixed.json")
     yield _together()
-    yield from map(_own_words, ("judge", "judge_dense", "judge_long"))
+    yield from map(_own_words, ("judge", "judge_dense", "judge_long", "judge_fresh"))
     yield _regression(regression, silent)
 
 
@@ -237,7 +237,8 @@ def _by_kind(found: Sequence[Ranking]) -> dict[str, float]:
 
 
 def silence(task: Task, evaluation: Evaluation) -> Iterator[str]:
-    """Yield the lines of the table of the gate: false injections and recall kept, by eagerness."""
+    """Yield the lines of the table of what prompts get: false injections and recall kept, by eagerness, and without the
+    model that judges answers."""
     without = _kept(evaluation, task.questions, None)
     prompts = len(task.unanswerable)
     yield f"The gate, {prompts} prompts that nothing here answers; R@{INJECTED} without it {without:.3f}\n"

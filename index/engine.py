@@ -69,7 +69,7 @@ LEAST_ANSWER = -2.2
 """The logit below which a note does not answer a prompt: see docs/benchmarks/recall.md."""
 UNJUDGED_KINDS = frozenset({SKILL_KIND, "fix", INCIDENT})
 """Kinds of which the model learned nothing. A fix answers a symptom that is told in other words."""
-JUDGING_SECONDS, JUDGE_SECONDS = 0.008, 0.05
+JUDGING_SECONDS, LEAST_SECONDS = 0.008, 0.05
 """In a recall with a deadline, the time after which no further note is judged, and the time that must be left for the
 next one. A note takes some 5 ms."""
 POOLED_READERS = 4
@@ -131,7 +131,7 @@ class Hit:
     answers: float | None = None
     """Log-odds that the question needs this entry (ScoredEntry.log_odds), None without a ranking."""
     is_weak: bool = False
-    """Whether it hardly answers: a prompt with these words would not get it."""
+    """Whether it is below the gate's threshold, so that it hardly answers."""
 
 
 @dataclass(frozen=True)
@@ -565,7 +565,7 @@ class RecallEngine:
         with state.stage("judge"):
             for scored in judged:
                 left = state.seconds_left()
-                if left is not None and (left < JUDGE_SECONDS or time.monotonic() - began > JUDGING_SECONDS):
+                if left is not None and (left < LEAST_SECONDS or time.monotonic() - began > JUDGING_SECONDS):
                     break
                 title, text = rows[scored.entry_rowid].title, chunks[scored.chunk_rowid].text
                 passage = text if title.casefold() in text.casefold() else f"{title}\n{text}"

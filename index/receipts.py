@@ -120,7 +120,8 @@ def count_given_before(one: Mapping[str, Any]) -> int:
 def describe_nothing_shown(floor: float | None, given_before: int) -> str:
     """Explain why a recall without a hit gave nothing. `floor`: in log-odds."""
     of_what = f" of {floor:+.1f}" if floor is not None else ""
-    return f"nothing was shown: no {'other ' if given_before else ''}entry reached the floor{of_what}"
+    entry = "other entry" if given_before else "entry"
+    return f"nothing was shown: no {entry} reached the floor{of_what} and answers the prompt"
 
 
 def describe_given_before(count: int) -> str:

@@ -71,7 +71,7 @@ def test_what_a_session_was_given_before_is_counted_as_no_miss(sandbox: Sandbox)
     append_receipt(file, {**first, "hits": [{"path": given}], "injected": [given]})
     append_receipt(file, {**first, "hits": [], "injected": [], "given_before": 1})
     text = sandbox.memory("vault", "inspect", "last")
-    assert "nothing was shown: no other entry reached the floor of +0.0\n" in text
+    assert "nothing was shown: no other entry reached the floor of +0.0 and answers the prompt\n" in text
     assert "  1 entry that the session was given before was not considered\n" in text
     assert ".md" not in text
     assert sandbox.json("vault", "inspect", "last")[0]["given_before"] == 1

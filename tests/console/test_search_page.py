@@ -211,7 +211,7 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
     nothing = receipt("a haiku", result, caller="hook", session=SESSION, given_before=1)
     append_receipt(Path(bed.settings.state.receipts), nothing)
     text = visible(front.get("recall", session=SESSION))
-    assert "Nothing was shown: no other entry reached the floor of +0.0." in text
+    assert "Nothing was shown: no other entry reached the floor of +0.0 and answers the prompt." in text
     assert text.count("given before") == 1
     assert "1 entry that the session was given before was not considered." in text
 

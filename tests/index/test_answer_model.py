@@ -95,17 +95,17 @@ def test_without_time_the_gate_alone_decides(bed: Bed, judging: Judging, monkeyp
     judging.vain = ("Sundays",)
     asked, engine = RecallQuery(ASKED, is_prompt=True), bed.engine()
     assert engine.recall(asked, budget_ms=60_000).hits == ()
-    monkeypatch.setattr("memoryvault.index.engine.JUDGE_SECONDS", 60.0)
+    monkeypatch.setattr("memoryvault.index.engine.LEAST_SECONDS", 60.0)
     assert [hit.slug for hit in engine.recall(asked, budget_ms=60_000).hits] == ["refresh"]
 
 
-def test_a_model_that_fails_to_judge_loses_no_answer(bed: Bed) -> None:
-    def fail(prompt: str, passage: str) -> float:
+class Broken(FakeEmbedder):
+    def judge_answer(self, prompt: str, passage: str) -> float | None:
         raise ValueError("broken weights")
 
-    embedder = Judging()
-    embedder.judge_answer = fail  # type: ignore[method-assign]
-    runner = ModelRunner("fake", lambda: embedder)
+
+def test_a_model_that_fails_to_judge_loses_no_answer() -> None:
+    runner = ModelRunner("fake", Broken)
     assert runner.wait_ready(10)
     assert runner.judge_answer(PROMPT, STAGING) is None
     runner.stop()
