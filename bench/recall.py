@@ -90,7 +90,7 @@ def tasks(data: Path | None) -> Iterator[Task]:
     yield _of_kinds("notes that echo the question", "echoing.json")
     yield _of_kinds("mixed notes", "mixed.json")
     yield _together()
-    yield from map(_own_words, ("judge", "judge_dense", "judge_long", "judge_fresh"))
+    yield from map(_own_words, ("judge", "judge_dense", "judge_long", "judge_fresh", "judge_unseen"))
     yield _regression(regression, silent)
 
 

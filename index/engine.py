@@ -65,7 +65,7 @@ MAX_REJECTIONS = 3
 DEFAULT_EAGERNESS = EAGERNESS[1]
 QUESTION_LENIENCE = 2.5
 """Log-odds by which a question to the vault is answered more readily than a prompt gets an entry unasked."""
-LEAST_ANSWER = -2.2
+LEAST_ANSWER = -1.8
 """The logit below which a note does not answer a prompt: see docs/benchmarks/recall.md."""
 UNJUDGED_KINDS = frozenset({SKILL_KIND, "fix", INCIDENT})
 """Kinds of which the model learned nothing. A fix answers a symptom that is told in other words."""

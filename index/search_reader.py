@@ -20,7 +20,7 @@ from .ranking import DenseHit, KeywordHit
 from .scope import Scope
 from .vocabulary import IndexVocabulary, TermCache
 
-KEYWORD_LIMIT = 100
+KEYWORD_LIMIT = 50
 DENSE_LIMIT = 60
 COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
 """BM25's weights of title, tags and body."""
