@@ -18,6 +18,8 @@ SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
 MAX_SOURCES = 100
 MOST_KNOWN = 10_000
 """Most keys of a source that are kept besides those of its present items; a feed may invent new ones at each fetch."""
+LEAST_MOVED = 3
+"""Least known titles that show that a feed has moved."""
 _KEY_CHARACTERS = 16
 
 
@@ -77,13 +79,19 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
     An item that disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; a new name at a known address is only a new wording. An entry of a feed is known by its id or its address;
     if both changed, by its title with its day or its description. None of these tells anything if the entry that had
-    it before is listed, too. A title alone tells nothing: those of many feeds recur.
+    it before is listed, too. A title alone tells nothing, since those of many feeds recur, unless the feed has moved.
     """
     marked = [(item, frozenset(_marks(item)), frozenset(_said_marks(item))) for item in items]
     before = frozenset(known)
     free = before.difference(*(marks | said for _, marks, said in marked if marks <= before))
     unknown = [item for item, marks, said in marked if not marks <= before and free.isdisjoint(marks | said)]
+    bare = {mark for item, _, said in marked if not said for mark in _title_mark(item)}
+    if before.isdisjoint(mark for _, marks, _ in marked for mark in marks) and _moved(bare, before):
+        unknown = [item for item in unknown if before.isdisjoint(_title_mark(item))]
+    recurring = [_again(mark) for item in unknown for mark in _title_mark(item) if mark in before]
+    titles = [mark for item, _, _ in marked for mark in _title_mark(item)]
     listed = [mark for item, _, _ in marked for mark in (*_marks(item), *_said_marks(item))]
+    listed += [*titles, *recurring, *(_again(mark) for mark in titles if _again(mark) in before)]
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
     for item in unknown:
@@ -119,6 +127,23 @@ def _said_marks(item: ListedItem) -> tuple[str, ...]:
     for items without an id."""
     told = (item.day, item.description) if item.identity and item.title else ()
     return tuple(pattern_key(f"text:{item.title.casefold()}\n{each.casefold()}") for each in told if each)
+
+
+def _title_mark(item: ListedItem) -> tuple[str, ...]:
+    """Return the key of the title of a feed's entry; none for items without an id or a title."""
+    return (pattern_key(f"title:{item.title.casefold()}"),) if item.identity and item.title else ()
+
+
+def _again(mark: str) -> str:
+    """Return the key that says that this title was new more than once."""
+    return pattern_key(f"again:{mark}")
+
+
+def _moved(bare: Collection[str], before: Collection[str]) -> bool:
+    """Return whether a feed that lists no known id or address has moved: whether most of its bare titles are known.
+    Those that recurred in the same place are no sign of it."""
+    signs = sum(mark in before and _again(mark) not in before for mark in bare)
+    return signs >= max(LEAST_MOVED, len(bare) / 2)
 
 
 # --- the note with the sources ---

@@ -210,6 +210,43 @@ def test_a_page_that_did_not_change_is_not_sent_again(bed: Bed, site: Site) -> N
     assert (sent["if-none-match"], sent["if-modified-since"]) == ('"one"', "Mon, 05 Jan 2026 10:00:00 GMT")
 
 
+def bare_feed(*entries: str) -> str:
+    """A feed of titles without day and text; each entry is `host/place Title`."""
+    body = ""
+    for entry in entries:
+        place, _, title = entry.partition(" ")
+        body += f"<item><title>{title}</title><link>https://{place}</link><guid>https://{place}</guid></item>"
+    return f"<rss version='2.0'><channel>{body}</channel></rss>"
+
+
+OLD = [f"b.org/{n} {title}" for n, title in enumerate(("Hooks", "Skills", "Evals", "Weekly"))]
+MOVED = [f"new.example/blog/{entry.partition('/')[2]}" for entry in OLD]
+
+
+@pytest.mark.parametrize(
+    ("later", "new"),
+    [
+        ([MOVED], [[]]),
+        ([["new.example/blog/9 Traces", *MOVED], MOVED], [["Traces"], []]),
+        ([MOVED, [entry.replace("new", "newest") for entry in MOVED]], [[], []]),
+        ([["b.org/9 Weekly", *OLD]], [["Weekly"]]),
+        ([["b.org/9 Weekly", "b.org/8 Hooks", "b.org/7 Evals", OLD[0]]], [["Weekly", "Hooks", "Evals"]]),
+        ([["b.org/9 Weekly"], ["b.org/8 Weekly", "b.org/7 Hooks"]], [["Weekly"], ["Weekly", "Hooks"]]),
+        ([[*MOVED[:3], *(f"new.example/{n} Title {n}" for n in range(4))]], [["Hooks", "Skills", "Evals"]]),
+    ],
+    ids=["moved", "moved, and one more", "moved twice", "a title recurs", "titles recur beside one known",
+         "too few titles to tell", "most titles are new"],
+)  # fmt: skip
+def test_a_feed_of_bare_titles_that_moves_brings_only_what_is_new(
+    bed: Bed, site: Site, later: list[list[str]], new: list[list[str]]
+) -> None:
+    bed.sources(f"feed: {site.put('/f.xml', bare_feed(*OLD))}")
+    bed.scan()
+    for entries, expected in zip(later, new, strict=True):
+        site.put("/f.xml", bare_feed(*entries))
+        assert [title for title in titles(bed.scan()) if not title.startswith("Title")] == expected
+
+
 def test_feeds_topics_and_folders_are_sources_too(bed: Bed, site: Site) -> None:
     feed = "<rss version='2.0'><channel>{}</channel></rss>"
     entry = "<item><title>{0}</title><link>https://b.org/{0}</link></item>"
