@@ -18,6 +18,10 @@ MAX_HTML_CHARS = 1_000_000
 MAX_TITLE_CHARS = 200
 _SPANS = re.compile(r"(?<=[\s/\"'])(?:col|row)span\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]*)", re.IGNORECASE)
 """Spans of table cells, which are removed because the extractor repeats the cell."""
+MOST_TABLE_TAGS = 10_000
+"""Most tags of cells and tables. With more they are read as text, since the extractor fills rows up to the widest."""
+_ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
+_OF_TABLES = re.compile(r"</?(?:table|caption|colgroup|col|thead|tbody|tfoot|tr|t[dh])\b[^<>]*>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ def readable(page: Page) -> Readable:
     import trafilatura
 
     text = _SPANS.sub("", text)
+    plain, tags = _OF_TABLES.subn(" ", _ROW.sub("<p>", text))
+    text = plain if tags > MOST_TABLE_TAGS else text
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # It logs every unusual page as an error.
     found = trafilatura.bare_extraction(text, include_comments=False, include_tables=True, with_metadata=True)
     if found is None or isinstance(found, dict):

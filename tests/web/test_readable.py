@@ -48,6 +48,19 @@ def test_a_cell_that_spans_a_thousand_columns_is_one_cell(span: str) -> None:
     assert text.count("|") < 50
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1, 20_000], ids=["a wide row", "many rows below a wide one"])
+def test_a_table_of_very_many_cells_is_read_as_text(rows: int) -> None:
+    """The extractor fills each row up to the widest: it made six million characters of 20,000 short rows."""
+    wide = "".join(f"<td>column {number}</td>" for number in range(6_000))
+    long = "".join(f"<tr><td>row {number}</td></tr>" for number in range(rows))
+    body = f"<article><p>{'words of a page ' * 50}</p><table><tr>{wide}</tr>{long}</table></article>".encode()
+    text = readable(_page(body)).text
+    assert "column 5999" in text
+    assert f"row {rows - 1}" in text
+    assert len(text) < len(body)
+
+
 ATOM = (
     "<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'><title>x</title>"
     "<entry><title>Private</title><link href='https://example.org/p'/><summary>Private</summary></entry></feed>"
