@@ -26,7 +26,7 @@ from ..hooks.install import (
     uninstall,
 )
 from ..hooks.made_folders import note_missing
-from ..hooks.skill import SKILL, install_skill, is_wanted, remove_skill, skill_folder
+from ..hooks.skill import SKILL, has_skill, install_skill, is_wanted, remove_skill, skill_folder
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, model_name
@@ -331,6 +331,8 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
     for host in hosts:
         if is_wanted(host, settings):
             note(f"memory: the skill `{SKILL}` goes into {home_path(skill_folder(host, settings))}")
+        elif has_skill(host, settings):
+            note(f"memory: the skill `{SKILL}` is taken out of {home_path(skill_folder(host, settings))}")
     note(
         f"memory: settings go into {home_path(settings.config_file)}; "
         f"index, queue and logs into {home_path(settings.state.root)}"

@@ -46,10 +46,16 @@ def is_wanted(host: str, settings: Settings) -> bool:
     return chosen.enabled and not chosen.disable_auto_memory and not (host == CLAUDE and plugin_installed(settings))
 
 
+def has_skill(host: str, settings: Settings) -> bool:
+    """Whether the skill in the host's folder is ours."""
+    folder = skill_folder(host, settings)
+    return not folder.is_symlink() and (folder / OWN_SKILL).is_file()
+
+
 def install_skill(host: str, settings: Settings) -> str:
     """Write the skill for the host, or bring it up to date; return why that was not done, '' on success."""
     folder = skill_folder(host, settings)
-    if folder.is_symlink() or (folder.exists() and not (folder / OWN_SKILL).is_file()):
+    if folder.is_symlink() or (folder.exists() and not has_skill(host, settings)):
         return f"{folder} is another's: the skill `{SKILL}` was not written there"
     written = _read_written(folder)
     kept = []
@@ -71,9 +77,9 @@ def install_skill(host: str, settings: Settings) -> str:
 
 def remove_skill(host: str, settings: Settings) -> Path | None:
     """Remove the skill's pages that nobody has changed; return its folder, None if the skill was not ours."""
-    folder = skill_folder(host, settings)
-    if folder.is_symlink() or not (folder / OWN_SKILL).is_file():
+    if not has_skill(host, settings):
         return None
+    folder = skill_folder(host, settings)
     written = _read_written(folder)
     with suppress(OSError):
         for name in written:

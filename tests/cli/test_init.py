@@ -479,3 +479,13 @@ def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(
     (folder / "settings.json").write_text("{}\n")
     lines = lines_for_the_hand(sandbox, "claude", folder, "{\n")
     assert set(json.loads(lines)["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}
+
+
+@pytest.mark.parametrize("off", ["MEMORY_ENABLED", "MEMORY_DISABLE_AUTO_MEMORY"])
+def test_init_says_that_it_takes_the_skill_out_where_memory_is_switched_off(sandbox: ForkedSandbox, off: str) -> None:
+    folder = sandbox.root / "home" / ".claude" / "skills" / "memory"
+    sandbox.run("init", "--yes")
+    assert folder.is_dir()
+    value = {off: "false" if off == "MEMORY_ENABLED" else "true"}
+    said = [sandbox.run("init", "--yes", env=value).stderr.count("the skill `memory` is taken out of") for _ in "12"]
+    assert (said, folder.exists()) == ([1, 0], False)
