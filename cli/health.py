@@ -11,7 +11,6 @@ from ..console.times import size, when_iso
 from ..hooks.wiring import is_wired
 from ..runtime.background import what_starts_a_worker
 from ..runtime.settings import Settings
-from ..services.costs import costs_by_week
 from ..services.health_report import HealthReport, IndexFigures, health_report
 from ..services.hook_log import HOOK_DAYS
 from ..services.pausing import why_nothing_starts
@@ -21,20 +20,17 @@ from .context import Context
 from .output import add_json, counted, in_line, print_json, print_table, with_home
 
 EPILOG = """example:
-  memory health --costs
+  memory health --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory health`."""
-    parser.add_argument("--costs", action="store_true", help="what sessions cost, by week and project")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the figures; what cannot be read is a warning and does not stop the rest."""
-    if args.costs:
-        return _costs(args, context)
     report = health_report(context.settings, time.time(), is_wired)
     if args.json:
         print_json(asdict(report))
@@ -52,30 +48,6 @@ def _print_spending(miner: str, spending: SpendingReport | None) -> None:
     for title, sums in (("spent today", spending.today), ("spent in 7 days", spending.week)):
         for purpose, of_purpose in groupby(sums, lambda one: one.purpose):
             print(f"{title:16} {purpose}: {', '.join(f'{one.spent} {one.unit}' for one in of_purpose)}")
-
-
-def _costs(args: argparse.Namespace, context: Context) -> int:
-    rows = costs_by_week(context.store)
-    if args.json:
-        print_json([asdict(row) for row in rows])
-    elif rows:
-        print_table(
-            ("week of", "project", "sessions", "input", "output", "cache write", "cache read", "active"),
-            [
-                (
-                    row.week,
-                    row.project or "-",
-                    row.sessions,
-                    *(f"{tokens:,}" for tokens in (row.input_tokens, row.output_tokens)),
-                    *(f"{tokens:,}" for tokens in (row.cache_write_tokens, row.cache_read_tokens)),
-                    f"{row.active_seconds / 3600:.1f} h",
-                )
-                for row in rows
-            ],
-        )
-    else:
-        print("no session's cost is noted yet: the worker does it once an hour, for sessions that the hooks saw")
-    return 0
 
 
 def _model(index: IndexFigures) -> str:

@@ -151,9 +151,6 @@ class SessionSection:
     """When a session is reflected."""
 
     quiet_seconds: int = _whole(90, "Quiet time after a turn before it is reflected.", 0, 86_400)
-    cost_entries: bool = _switch(
-        True, "Each session's cost (tokens, time) is kept as an entry of the kind `session-cost`."
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,6 @@ class SessionStory:
     learned: tuple[EntryRow, ...]
     confirmed: tuple[EntryRow, ...]
     """Entries of other sessions that this one repeated or changed."""
-    cost: Entry | None
     jobs: tuple[Job, ...]
     taken_back: tuple[TakenBackNote, ...] = ()
     """What `memory undo` reverted, as far as the journal goes back; newest first."""
@@ -156,13 +155,11 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         times = [_day(max(days, default="")), *(job.created_at for job in jobs), *(_day(one.at) for one in taken_back)]
         row = SessionRow(session, max(times), "", 0)
     (row,) = _with_markers(settings, [replace(row, learned=len(learned))])
-    cost = next((entry.path for entry in entries if entry.kind == COST_KIND), None)
     return SessionStory(
         row=row,
         unmined=_unmined(row),
         learned=learned,
         confirmed=_confirmed(settings, acts, session, {entry.path for entry in entries}),
-        cost=_read(settings, cost) if cost else None,
         jobs=jobs,
         taken_back=taken_back,
     )

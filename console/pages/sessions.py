@@ -13,12 +13,6 @@ from ...services.session_list import session_names, session_page, session_story
 from ..context import ConsoleContext, Page, page_number
 
 ON_A_PAGE = 30
-COSTS = (
-    ("input_tokens", "input"),
-    ("output_tokens", "output"),
-    ("cache_write_tokens", "written to the cache"),
-    ("cache_read_tokens", "read from the cache"),
-)
 
 
 def _routes(context: ConsoleContext) -> Sequence[Route]:
@@ -31,7 +25,6 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
                 "session.html",
                 page="sessions",
                 story=session_story(context.settings, session),
-                costs=COSTS,
                 now=time.time(),
             )
         search, learned = asked.get("q", "").strip()[:200], bool(asked.get("learned"))

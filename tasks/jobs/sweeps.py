@@ -1,4 +1,4 @@
-"""The short jobs that put things in order at their times: costs, the agent's notes, the inbox, the incubator."""
+"""The short jobs that put things in order at their times: the agent's notes, the inbox, the incubator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from ...runtime.large_change import note_large_change
 from ...runtime.settings import Settings
-from ...services.costs import note_costs
 from ...services.device import acting_device, acts_here
 from ...services.ideas.incubator import refresh_list
 from ...services.ideas.ledger import ask_next
@@ -19,16 +18,6 @@ from ...services.stores import vault_store
 from ...services.triaging import run_triage
 from ..queue.job import RunningJob
 from ..queue.kinds import Json
-
-
-def cost_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
-    """Handle session.cost: note what sessions cost, and update the entries of those that have grown."""
-    if not settings.session.cost_entries:
-        return {"nothing": "it is switched off"}
-    written = note_costs(settings, vault_store(settings))
-    if written:
-        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-    return {"written": written}
 
 
 def import_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:

@@ -27,7 +27,6 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "model.upgrade": ("upgrading", "upgrade_handler"),
     "logs.rotate": ("upkeep", "rotate_handler"),
     "review.apply": ("written_decisions", "apply_handler"),
-    "session.cost": ("sweeps", "cost_handler"),
     "memory.import": ("sweeps", "import_handler"),
     "inbox.triage": ("sweeps", "triage_handler"),
     "incubator.gc": ("sweeps", "gc_handler"),

@@ -15,7 +15,7 @@ ArgType = Literal["text", "session", "flag"]
 
 UPKEEP = (
     "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
-    "inbox.triage", "memory.import", "session.cost", "markers.gc", "logs.rotate", "incubator.gc",
+    "inbox.triage", "memory.import", "markers.gc", "logs.rotate", "incubator.gc",
     "skills.index",
 )  # fmt: skip
 """Kinds that run every few minutes or after each change of a file. Lists only count such jobs once they have ended."""
@@ -71,7 +71,6 @@ POLICIES: Mapping[str, KindPolicy] = {
         KindPolicy("spool.ingest", 60, priority=9),
         KindPolicy("recover.orphans", 120, priority=5),
         KindPolicy("inbox.triage", 120),
-        KindPolicy("session.cost", 300, priority=-2),
         KindPolicy("memory.import", 120, priority=-2),
         KindPolicy("dashboard.write", 300, priority=-6),
         KindPolicy("incubator.gc", 120, priority=-2),

@@ -33,10 +33,6 @@ QUESTIONS = (
     "are webhooks sent more than once", "how do we release the shop", "what about float prices in the basket",
     "zone of the tide tables",
 )  # fmt: skip
-COST = {
-    "input_tokens": (9_000, 60_000), "output_tokens": (8_000, 90_000), "cache_write_tokens": (50_000, 400_000),
-    "cache_read_tokens": (900_000, 4_000_000), "answers": (20, 90), "active_seconds": (900, 9_000),
-}  # fmt: skip
 SESSIONS = 24
 
 
@@ -48,7 +44,7 @@ def demo_vault(root: Path, now: datetime | None = None, **settings: str) -> Bed:
     sessions = [str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _ in range(SESSIONS)]
     began = [now - timedelta(days=82 - 82 * number / SESSIONS, hours=chance.random() * 5) for number in range(SESSIONS)]
     _markers(bed, sessions, began)
-    _entries(bed, chance, sessions, began)
+    _entries(bed, sessions, began)
     _waiting(bed, sessions[-1])
     reconcile_now(bed.settings)
     _hooks(bed, chance, now)
@@ -76,7 +72,7 @@ def _markers(bed: Bed, sessions: list[str], began: list[datetime]) -> None:
         _date(Path(marker_path(markers, session, state)), at + timedelta(minutes=50))
 
 
-def _entries(bed: Bed, chance: random.Random, sessions: list[str], began: list[datetime]) -> None:
+def _entries(bed: Bed, sessions: list[str], began: list[datetime]) -> None:
     for number, (kind, project, title, text, tags) in enumerate(NOTES["known"]):
         place = number * SESSIONS // len(NOTES["known"])
         day = began[place].date()
@@ -85,11 +81,6 @@ def _entries(bed: Bed, chance: random.Random, sessions: list[str], began: list[d
         fields = {"kind": kind, "status": "active", "group": folder, "project": project or None}
         fields |= {"tags": [tag.strip() for tag in tags.split(",")], "source": [Source("claude", sessions[place])]}
         bed.note(f"{folder}/{kind}/{slug}.md", f"# {title}\n\n{text}", created=day, updated=day, **fields)
-    for session, at in zip(sessions, began, strict=True):
-        text = f"# Session {session[:8]}\n\nWhat the session cost."
-        fields = {"kind": "session-cost", "project": "shop", "source": [Source("claude", session)]}
-        fields |= {name: chance.randrange(*between) for name, between in COST.items()}
-        bed.note(f"personal-projects/shop/session-cost/{session}.md", text, created=at.date(), **fields)
 
 
 def _waiting(bed: Bed, session: str) -> None:

@@ -134,7 +134,7 @@ def evil(field: str) -> str:
 
 
 def hostile_state(bed: Bed) -> None:
-    """Receipts, markers, jobs, log lines, costs and folders, as a hostile repository or program leaves them."""
+    """Receipts, markers, jobs, log lines and folders, as a hostile repository or program leaves them."""
     state = bed.settings.state
     name = '~"><img src=x onerror=pwned()>'
     hit = {"path": f"personal-private/decisions/slug{name}.md", "score": 0.7}
@@ -175,9 +175,6 @@ def hostile_state(bed: Bed) -> None:
     book = SpendingBook(state.state_db, evil("purpose"))
     book.settle(book.reserve(evil("subject"), {"tokens": 9}), {"tokens": 7})
 
-    source = [{"host": "claude", "session": SESSION}]
-    cost = {"kind": "session-cost", "models": [evil("model")], "created": now[:10]}
-    hostile(bed, "personal-private/session-cost/s.md", source=source, **cost)
     hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
     hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
     reconcile_now(bed.settings)
@@ -188,7 +185,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     f"recall?session={SESSION}": ("caller", "project", "slug", "near", "why", "stage", "degraded", "at"),
     f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
     "sessions": ("host",),
-    f"sessions?id={SESSION}": ("started", "host", "cwd", "transcript", "model", "error"),
+    f"sessions?id={SESSION}": ("started", "host", "cwd", "transcript", "error"),
     "jobs": ("kind", "error"),
     "jobs?id=1": ("argument", "value", "error", "attempt", "outcome", "why-not", "result", "figure"),
     "jobs?id=2": ("kind", "error"),
@@ -204,7 +201,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 """Addresses, and the fields of `hostile_state` that stand there."""
 
 
-def test_no_field_of_receipts_markers_jobs_logs_and_costs_is_obeyed(bed: Bed, windows: Windows) -> None:
+def test_no_field_of_receipts_markers_jobs_and_logs_is_obeyed(bed: Bed, windows: Windows) -> None:
     hostile_state(bed)
     page = windows.sign_in()
     for address, fields in SHOWN.items():
