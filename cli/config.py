@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the settings. Raises SettingsError with the line of a bad value."""
+    """Print the settings. Raises SettingsError with the name of a bad value."""
     if args.reference:
         if args.json:
             raise UsageError("--reference prints markdown: leave --json out")

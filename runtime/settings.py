@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,7 +74,7 @@ class Settings:
     """The file that was read, or would have been."""
     state_root: Path = Path("/nonexistent")
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """`section.key` to the origin of its value: `config.toml:12` or the variable's name; absent for a default."""
+    """`section.key` to the origin of its value: `config.toml` or the variable's name; absent for a default."""
     environment: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """The environment the settings were read from."""
 
@@ -132,7 +132,7 @@ class Settings:
 
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
-    """Load the settings for an environment. Raises SettingsError with file, line, key and what is allowed."""
+    """Load the settings for an environment. Raises SettingsError with file, key and what is allowed."""
 
     def refuse(_: str, error: SettingsError) -> None:
         raise error
@@ -230,18 +230,17 @@ def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str
     path = config_file if config_file is not None else Path(config_path(env))
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    found: Mapping[str, tuple[int, Any]] = {}
+    found: Mapping[str, Any] = {}
     try:
         found = _read_file(path)
     except SettingsError as error:
         fault("", error)
-    for name, (line, raw) in found.items():
-        where = f"{path}:{line}"
+    for name, raw in found.items():
         try:
             if name not in BY_NAME:
-                raise SettingsError(f"{where}: there is no setting {name}{_nearest(name)}")
-            values[name] = _from_toml(BY_NAME[name], raw, where, env)
-            origins[name] = where
+                raise SettingsError(f"{path}: there is no setting {name}{_nearest(name)}")
+            values[name] = _from_toml(BY_NAME[name], raw, str(path), env)
+            origins[name] = str(path)
         except SettingsError as error:
             fault(name, error)
     for row in SETTINGS:
@@ -273,12 +272,8 @@ def _absolute(path: Path, env: Mapping[str, str]) -> Path:
     return Path(os.path.normpath(expand_home(str(path), env)))
 
 
-_TABLE_LINE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-_KEY_LINE = re.compile(r"\s*([A-Za-z0-9_.\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s*=")
-
-
-def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
-    """Read config.toml: `section.key` to (line, value). Raises SettingsError."""
+def _read_file(path: Path) -> dict[str, Any]:
+    """Read config.toml: `section.key` to its value. Raises SettingsError with the line of what is no TOML."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -287,7 +282,7 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
     try:
         text = data.decode("utf-8-sig")
-        return _settings_of(text)
+        return _settings_of(tomllib.loads(text))
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
     except RecursionError as error:
@@ -300,46 +295,19 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
         raise SettingsError(f"{path}:{match[2]}: not valid TOML: {match[1]}") from error
 
 
-def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
-    """Parse TOML: `section.key` to (line, value). Raises TOMLDecodeError; RecursionError for too many brackets."""
-    document = tomllib.loads(text)
-    lines = _line_numbers(text)
-    found = {}
+def _settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a TOML document by `section.key`."""
+    found: dict[str, Any] = {}
     for section, content in document.items():
-        if isinstance(content, dict):
-            for name, value in _named(section, content, lines):
-                found[name] = (lines.get(name, lines.get(section, 1)), value)
-        else:
-            found[section] = (lines.get(section, 1), content)
+        if not isinstance(content, dict):
+            found[section] = content
+            continue
+        for key, value in content.items():
+            name = f"{section}.{key}"
+            # `recall.k` below [recall] is told by that whole name.
+            is_table = isinstance(value, dict) and name not in BY_NAME
+            found |= ({f"{name}.{each}": inner for each, inner in value.items()} if is_table else {}) or {name: value}
     return found
-
-
-def _named(section: str, content: Mapping[str, Any], lines: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
-    """Yield each setting of a section; one named like its own section ("recall.k") by that whole name."""
-    for key, value in content.items():
-        inner = [f"{section}.{key}.{each}" for each in value] if isinstance(value, dict) else []
-        if inner and all(name in lines for name in inner):
-            yield from zip(inner, value.values(), strict=True)
-        else:
-            yield f"{section}.{key}", value
-
-
-def _line_numbers(text: str) -> dict[str, int]:
-    """Return the line numbers, from 1, of each `section` and `section.key` of a valid TOML document."""
-    numbers: dict[str, int] = {}
-    table = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if (header := _TABLE_LINE.match(line)) is not None:
-            table = _plain_name(header[1])
-            numbers.setdefault(table, number)
-        elif (key := _KEY_LINE.match(line)) is not None:
-            name = ".".join(part for part in (table, _plain_name(key[1])) if part)
-            numbers.setdefault(name, number)
-    return numbers
-
-
-def _plain_name(written: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in written.split("."))
 
 
 def _nearest(name: str) -> str:

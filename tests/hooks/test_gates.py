@@ -105,7 +105,7 @@ def test_a_bad_setting_is_named_and_the_exit_code_stays_0(sandbox: Sandbox) -> N
     sandbox.configure("[recall]\nk = 'many'\n")
     done = sandbox.run("Stop", sandbox.payload())
     assert (done.returncode, done.stdout) == (0, "")
-    assert "config.toml:2" in done.stderr
+    assert "config.toml: " in done.stderr
     assert "recall.k" in done.stderr
 
 

@@ -53,7 +53,7 @@ def test_the_file_goes_over_defaults_and_variables_over_the_file(tmp_path: Path)
     assert settings.recall.k == 9
     assert settings.recall.token_budget == 100
     assert settings.origins["recall.k"] == "MEMORY_RECALL_K"
-    assert settings.origins["recall.token_budget"].endswith("config.toml:6")
+    assert settings.origins["recall.token_budget"].endswith("config.toml")
 
 
 def test_the_documented_variables_work() -> None:
@@ -83,23 +83,23 @@ def test_the_documented_variables_work() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[recall]\n\nk = 0\n", "3: recall.k is 0, but must be a whole number from 1 to 50"),
-        ("[recall]\nk = true\n", "2: recall.k is true, but must be a whole number from 1 to 50"),
-        ("research.seconds = nan\n", "1: research.seconds is nan"),
-        ('[memory]\nreview_mode = "Auto"\n', "2: memory.review_mode is 'Auto', but must be one of interactive"),
-        ("[memory]\nenabled = 1\n", "2: memory.enabled is 1, but must be true or false"),
-        ('[vault]\npath = "a/b"\n', "2: vault.path is 'a/b', but must be an absolute path"),
-        ("[recall]\ncore_word = 5\n", "2: there is no setting recall.core_word; did you mean recall.core_words?"),
+        ("[recall]\n\nk = 0\n", " recall.k is 0, but must be a whole number from 1 to 50"),
+        ("[recall]\nk = true\n", " recall.k is true, but must be a whole number from 1 to 50"),
+        ("research.seconds = nan\n", " research.seconds is nan"),
+        ('[memory]\nreview_mode = "Auto"\n', " memory.review_mode is 'Auto', but must be one of interactive"),
+        ("[memory]\nenabled = 1\n", " memory.enabled is 1, but must be true or false"),
+        ('[vault]\npath = "a/b"\n', " vault.path is 'a/b', but must be an absolute path"),
+        ("[recall]\ncore_word = 5\n", " there is no setting recall.core_word; did you mean recall.core_words?"),
         ("[research]\nrecall.k = 5\n",
-         "2: there is no setting research.recall.k: it stands below [research]; write `k = …` below [recall]"),
-        ("k = 5\n", "1: there is no setting k; did you mean recall.k?"),
-        ("[mcp]\nsave = false\n", "2: there is no setting mcp.save; [mcp] has: tools"),
-        ("[zebra]\nstripes = 1\n", "2: there is no setting zebra.stripes; the sections are: "),
+         " there is no setting research.recall.k: it stands below [research]; write `k = …` below [recall]"),
+        ("k = 5\n", " there is no setting k; did you mean recall.k?"),
+        ("[mcp]\nsave = false\n", " there is no setting mcp.save; [mcp] has: tools"),
+        ("[zebra]\nstripes = 1\n", " there is no setting zebra.stripes; the sections are: "),
         ("[recall\nk = 1\n", "1: not valid TOML"),
         ('[recall]\nk = 1\nx = "', "3: not valid TOML"),
     ],
 )  # fmt: skip
-def test_a_bad_value_is_named_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
+def test_a_bad_value_is_named_with_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
     assert refusal(tmp_path, text).startswith(f"config.toml:{message}")
 
 
@@ -200,7 +200,7 @@ def test_no_variable_gives_a_consent(tmp_path: Path, name: str) -> None:
 
 def test_an_address_with_a_password_is_not_quoted_when_it_is_refused(tmp_path: Path) -> None:
     said = refusal(tmp_path, '[research]\nsearxng = "https://me:geheimnis@x.example/"\n')
-    assert said.startswith("config.toml:2: research.searxng is something else, but must be an address")
+    assert said.startswith("config.toml: research.searxng is something else, but must be an address")
 
 
 # A repository can set variables for what runs in it; it cannot put its settings or state in place of yours
