@@ -125,7 +125,7 @@ _ACCEPT = {
     "topic": "application/vnd.github+json",
     "tree": "application/vnd.github+json",
     "facts": "application/vnd.github+json",
-    "feed": "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, */*;q=0.5",
+    "feed": "application/atom+xml, application/rss+xml, application/xml;q=0.9, */*;q=0.5",
 }
 
 

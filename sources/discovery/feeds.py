@@ -1,9 +1,8 @@
-"""Read the entries of RSS, Atom and JSON feeds, also of broken ones."""
+"""Read the entries of RSS and Atom feeds, also of broken ones."""
 
 from __future__ import annotations
 
 import io
-import json
 import re
 from typing import Any
 from urllib.parse import urljoin
@@ -31,8 +30,6 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
     file of this machine.
     """
     url = page_address(url)
-    if _is_json(body, content_type):
-        return _json_feed(body, url)
     if _declares_entities(body):
         raise FeedInvalid("it declares XML entities of its own: refused")
     if _CROWDED_TAG.search(body):
@@ -43,7 +40,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
         # Single bytes declared as UTF-16, which cannot be true if the declaration is readable.
         parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
     if not _is_feed(parsed):
-        raise FeedInvalid("it is no RSS, Atom or JSON feed")
+        raise FeedInvalid("it is no RSS or Atom feed")
     page = _page_of(str(parsed.feed.get("link") or ""), url)
     return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url, page)) is not None]
 
@@ -112,39 +109,3 @@ def _listed(url: str, title: str, summary: str, identity: str, page: str, day: s
     # Entries without an id that share an address are distinguished by their titles.
     identity = identity or f"{title} {url}"
     return source_item(url, title or words[:80] or url, words, anchor=anchor, identity=identity, day=day)
-
-
-def _is_json(body: bytes, content_type: str) -> bool:
-    start = body[:200].lstrip(b"\xef\xbb\xbf \t\r\n")
-    return start.startswith(b"{") or (
-        content_type.split(";")[0].strip().endswith("json") and not start.startswith(b"<")
-    )
-
-
-def _json_feed(body: bytes, url: str) -> list[SourceItem]:
-    """https://www.jsonfeed.org/version/1.1/"""
-    try:
-        feed = json.loads(body.decode("utf-8-sig", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise FeedInvalid("it is no valid JSON") from error
-    items = feed.get("items") if isinstance(feed, dict) else None
-    if not isinstance(items, list):
-        raise FeedInvalid("it is JSON, but no JSON feed: it has no items")
-    page = _page_of(_text(feed.get("home_page_url")), url)
-    found = []
-    for item in items[:MAX_LISTED]:
-        if not isinstance(item, dict):
-            continue
-        identity = _text(item.get("id"))
-        link = _text(item.get("url")) or _text(item.get("external_url"))
-        words = _text(item.get("summary")) or _text(item.get("content_text")) or _text(item.get("content_html"))
-        title = text_of_html(_text(item.get("title")))
-        day = (_text(item.get("date_published")) or _text(item.get("date_modified")))[:10]
-        read = _listed(_joined(url, link) if link else "", title, words, identity, page, day)
-        if read is not None:
-            found.append(read)
-    return found
-
-
-def _text(value: object) -> str:
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

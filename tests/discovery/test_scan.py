@@ -297,13 +297,12 @@ def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> No
 NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>{n}</guid></item></channel></rss>"
 
 
-@pytest.mark.parametrize("page", [NO_LINKS, '{{"items": [{{"id": "{n}", "title": "one-{n}"}}]}}'], ids=["rss", "json"])
-def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site: Site, page: str) -> None:
+def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site: Site) -> None:
     """It would end up in the pattern's note."""
-    site.put("/page", page.format(n=1))
+    site.put("/page", NO_LINKS.format(n=1))
     bed.sources(f"feed: {site.url}/page?k=my-own-secret")
     bed.scan()
-    site.put("/page", page.format(n=2))
+    site.put("/page", NO_LINKS.format(n=2))
     (new,) = bed.scan().new
     assert (new.title, new.url) == ("one-2", site.url + "/page")
 
