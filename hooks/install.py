@@ -230,15 +230,9 @@ def install_entries(
 
 def uninstall_actions(settings: Settings) -> UninstallOutcome:
     """Remove the hooks of tool calls and leave our others. Raises as `uninstall`."""
-    path = settings_file_of(settings)
-    before, document = _read(path)
-    if events_with_ours(CLAUDE_WIRING, document) <= {*ACTION_EVENTS}:  # The plugin brings the others.
-        return uninstall_entries(CLAUDE_WIRING, settings, actions=True, others=False)
-    updated = remove_entries(CLAUDE_WIRING, document, ACTION_EVENTS)
-    if updated == document:
-        return UninstallOutcome(path, False, False)
-    _replace_or_refuse(path, before, _dump(updated, before))
-    return UninstallOutcome(path, True, False)
+    launcher = launcher_in(settings.state_root)
+    add = partial(add_entries, CLAUDE_WIRING, launcher=launcher, actions=True, others=False)
+    return remove_from_file(settings_file_of(settings), add, partial(remove_entries, CLAUDE_WIRING, only=ACTION_EVENTS))
 
 
 def actions_installed(settings: Settings) -> bool:
@@ -319,10 +313,9 @@ def uninstall(settings: Settings) -> UninstallOutcome:
     return uninstall_entries(CLAUDE_WIRING, settings)
 
 
-def uninstall_entries(wiring: HostWiring, settings: Settings, **added: Any) -> UninstallOutcome:
-    """Remove our entries from the host's file, to which they were added with the options `added`. Raises as
-    `uninstall`."""
-    add = partial(add_entries, wiring, launcher=launcher_in(settings.state_root), **added)
+def uninstall_entries(wiring: HostWiring, settings: Settings) -> UninstallOutcome:
+    """Remove our entries from the host's file. Raises as `uninstall`."""
+    add = partial(add_entries, wiring, launcher=launcher_in(settings.state_root))
     return remove_from_file(file_of(wiring, settings), add, partial(remove_entries, wiring))
 
 
@@ -608,20 +601,12 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
 
 
 def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json], Json]) -> bool:
-    """Whether `document` has the settings of the copy, or what is left of them once our hooks were added and
-    removed."""
+    """Whether `document` is what is left of the copy's settings once our hooks were added and removed."""
     try:
         original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
-        return _without_empty(document) in (_without_empty(original), _without_empty(there_and_back(original)))
+        return document == there_and_back(original)
     except (ValueError, AttributeError):
         return False
-
-
-def _without_empty(document: Json) -> Json:
-    """Return the settings without events that have no hooks, and without `hooks` if it has no events."""
-    hooks = {event: groups for event, groups in events_of(CLAUDE_WIRING, document).items() if groups}
-    rest = {key: value for key, value in document.items() if key != "hooks"}
-    return {**rest, "hooks": hooks} if hooks else rest
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:
