@@ -601,12 +601,20 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
 
 
 def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json], Json]) -> bool:
-    """Whether `document` is what is left of the copy's settings once our hooks were added and removed."""
+    """Whether `document` has the settings of the copy, or what is left of them once our hooks were added and
+    removed."""
     try:
         original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
-        return document == there_and_back(original)
+        return _without_empty(document) in (_without_empty(original), _without_empty(there_and_back(original)))
     except (ValueError, AttributeError):
         return False
+
+
+def _without_empty(document: Json) -> Json:
+    """Return the settings without events that have no hooks, and without `hooks` if it has no events."""
+    hooks = {event: groups for event, groups in events_of(CLAUDE_WIRING, document).items() if groups}
+    rest = {key: value for key, value in document.items() if key != "hooks"}
+    return {**rest, "hooks": hooks} if hooks else rest
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:

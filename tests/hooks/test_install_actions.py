@@ -62,3 +62,14 @@ def test_beside_the_plugin_they_come_and_go_alone(settings: Settings, name: str)
     assert (path.read_bytes() if path.exists() else None) == before
     assert sorted(os.listdir(path.parent)) == listing
     assert not uninstall_actions(settings).changed
+
+
+def test_an_event_of_tool_calls_that_had_no_hooks_is_restored(settings: Settings) -> None:
+    path, before = settings_file_of(settings), b'{"hooks":{"PreToolUse":[]}}'
+    write(settings, before)
+    listing = sorted(os.listdir(path.parent))
+    install(settings)
+    install_actions(settings)
+    assert uninstall(settings).restored
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(path.parent)) == listing
