@@ -143,6 +143,20 @@ def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(places: Path, m
     assert IDEA not in paths(memory, "search", "--filter", "NOT kind=idea")
 
 
+def test_costs_answer_no_question_and_are_listed_by_the_filter_the_newest_first(notes: Path, memory: Command) -> None:
+    for day in ("2026-07-01", "2026-07-09"):
+        place = f"personal-projects/shop/session-cost/s-{day}.md"
+        write(notes, place, "What the session cost, by its usage records.", project="shop", created=day, updated=day)
+    memory("vault", "reindex")
+    question = "what did the session cost by the usage records?"
+    assert memory.json("recall", question, "--project", "shop")["hits"] == []
+    hits = memory.json("recall", "--filter", "kind=session-cost", "--project", "shop")["hits"]
+    assert [(hit["kind"], hit["created"]) for hit in hits] == [
+        ("session-cost", "2026-07-09"),
+        ("session-cost", "2026-07-01"),
+    ]
+
+
 def test_an_explicit_group_or_tag_is_not_narrowed_by_the_folder(places: Path, memory: Command) -> None:
     assert OF_SHOP not in paths(memory, "search", "backup")
     assert paths(memory, "search", "--tag", "db") == [OF_SHOP], "which needs no question"
