@@ -304,9 +304,11 @@ def _settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
             continue
         for key, value in content.items():
             name = f"{section}.{key}"
-            # `recall.k` below [recall] is told by that whole name.
-            is_table = isinstance(value, dict) and name not in BY_NAME
-            found |= ({f"{name}.{each}": inner for each, inner in value.items()} if is_table else {}) or {name: value}
+            if isinstance(value, dict) and value and key in SECTIONS:
+                # `recall.k` below [recall] is told by that whole name.
+                found |= {f"{name}.{each}": inner for each, inner in value.items()}
+            else:
+                found[name] = value
     return found
 
 

@@ -90,6 +90,7 @@ def test_the_documented_variables_work() -> None:
         ("[memory]\nenabled = 1\n", " memory.enabled is 1, but must be true or false"),
         ('[vault]\npath = "a/b"\n', " vault.path is 'a/b', but must be an absolute path"),
         ("[recall]\ncore_word = 5\n", " there is no setting recall.core_word; did you mean recall.core_words?"),
+        ("[recall]\nfoo = {a = 1}\n", " there is no setting recall.foo; did you mean recall.k?"),
         ("[research]\nrecall.k = 5\n",
          " there is no setting research.recall.k: it stands below [research]; write `k = …` below [recall]"),
         ("k = 5\n", " there is no setting k; did you mean recall.k?"),
