@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ..pipelines.incubation import GC_KIND, listed
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import HOW_TO_DECIDE, parse_decision, why_none
-from ..runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ..runtime.errors import EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..services.conflicts import (
     CHOICES,
@@ -23,7 +23,6 @@ from ..services.conflicts import (
     waiting_copies,
 )
 from ..services.entry_names import find_entry
-from ..services.ideas.incubator import parse_listed
 from ..services.pending_counts import count_pending
 from ..services.pending_page import likeliest_first
 from ..services.reviewing import DecisionOutcome, Reviewer
@@ -43,7 +42,6 @@ EPILOG = """example:
   memory review                                      asks about one after the other, by key
   memory review --decide use-pnpm=approve --decide old-habit=reject --json
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
-  memory review --decide ideas-nobody-came-back-to='keep a b; archive c'
   memory review --decide 'tabs (conflicted copy)=theirs'     of a sync conflict: mine or theirs
   memory review --undo tabs
 """
@@ -264,12 +262,6 @@ def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
 
         return name, settle
     entry = reviewer.store.read(reviewer.find(name))
-    if entry.kind == GC_KIND:
-        try:
-            answers = parse_listed(entry, words)
-        except EntryInvalid as error:
-            raise UsageError(f"--decide {item!r}: {error}") from error
-        return name, lambda run: reviewer.answer(reviewer.find(name), answers, run=run)
     decision = parse_decision(words, entry.supersedes)
     if decision is None:
         raise UsageError(f"--decide {item!r}: {why_none(words)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -97,11 +97,6 @@ def listed(body: str) -> dict[str, tuple[Answer, ...]]:
     return found
 
 
-def ticked(body: str) -> dict[str, Answer]:
-    """Return the ideas with exactly one ticked box."""
-    return {slug: answers[0] for slug, answers in listed(body).items() if len(answers) == 1}
-
-
 def without_idea(body: str, slug: str) -> str:
     """Remove the part of one idea from the note's text."""
     return "\n".join(line for line, of in _with_slugs(body) if of != slug)
@@ -123,36 +118,3 @@ def _with_slugs(body: str) -> list[tuple[str, str]]:
             slug = (heading["folder"] or heading["slug"]) if heading is not None else ""
         found.append((line, slug))
     return found
-
-
-_ANSWERED = re.compile(r"(?P<answer>keep|archive|delete)(?P<slugs>(?:[\s,].*)?)\Z", re.IGNORECASE | re.DOTALL)
-_BETWEEN = " \t\r\n,"
-
-
-def _named(text: str, slugs: Sequence[str]) -> list[str] | None:
-    """Split a list of names, which may hold spaces, the longest match first; None if that fails."""
-    found = []
-    while text:
-        name = max(
-            (s for s in slugs if text.startswith(s) and text[len(s) :][:1] in ("", *_BETWEEN)), key=len, default=""
-        )
-        if not name:
-            return None
-        found.append(name)
-        text = text[len(name) :].strip(_BETWEEN)
-    return found
-
-
-def parse_answers(text: str, slugs: Sequence[str]) -> Mapping[str, Answer] | None:
-    """Parse `keep a b; delete c`, or `archive` or `archive all` for all `slugs`; None for anything else."""
-    answers: dict[str, Answer] = {}
-    for part in (one.strip() for one in text.split(";") if one.strip()):
-        match = _ANSWERED.fullmatch(part)
-        if match is None:
-            return None
-        rest = match["slugs"].strip(_BETWEEN)
-        named = list(slugs) if rest in ("", "all") else _named(rest, slugs)
-        if named is None:
-            return None
-        answers |= dict.fromkeys(named, Answer(match["answer"].lower()))
-    return answers or None

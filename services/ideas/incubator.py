@@ -27,9 +27,7 @@ from ...pipelines.incubation import (
     StaleIdea,
     is_stale,
     listed,
-    parse_answers,
     question_body,
-    ticked,
     without_idea,
 )
 from ...pipelines.research import without_receipt
@@ -44,7 +42,7 @@ from ...vault.pending import IDEAS_LIST, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..cursors import Cursors
-from ..decision_property import decision_keys, decision_of
+from ..decision_property import decision_keys
 from ..journal import Change, Journal, hash_of
 from ..retrying import read_seen, retry_edit
 from .archive import IdeaOutcome, put_away
@@ -55,7 +53,6 @@ log = logging.getLogger(__name__)
 
 SCAN = "incubator"
 TITLE = "Ideas that nobody came back to"
-HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG; delete SLUG"
 MOST_NOTES = 50_000
 OWN_CALLERS = frozenset({"research", "review"})
 """Callers of the program's own recalls: a search for related entries is not a user coming back to an idea."""
@@ -86,8 +83,7 @@ def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lam
                 title = Scrubbed.trusted(TITLE, reason="our own words")
                 store.create(IDEAS_LIST, {"kind": GC_KIND, "status": "pending", "group": DEFAULT_GROUP}, title, body)
             return stale
-        answered = any(listed(entry.body).values()) or decision_of(entry) is not None
-        if answered or set(listed(entry.body)) == {idea.slug for idea in stale}:
+        if any(listed(entry.body).values()) or set(listed(entry.body)) == {idea.slug for idea in stale}:
             return stale
         if stale:
             text = Scrubbed.joined([Scrubbed.trusted(f"# {TITLE}", reason="our own words"), body])
@@ -230,19 +226,13 @@ def decide_on_idea(
         )
 
 
-def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
-    """Return the answers in the note: ticked boxes, and the line `written` if not empty. Raises EntryInvalid."""
-    boxes = listed(entry.body)
+def parse_listed(entry: Entry) -> Mapping[str, Answer]:
+    """Return the answers in the note: its ticked boxes. Raises EntryInvalid."""
+    boxes = {slug: answers for slug, answers in listed(entry.body).items() if answers}
     twice = [slug for slug, answers in boxes.items() if len(answers) > 1]
     if twice:
         raise EntryInvalid(f"more than one box is ticked for {', '.join(twice)}: leave one")
-    answers = ticked(entry.body)
-    if not written:
-        return answers
-    parsed = parse_answers(written, list(boxes))
-    if parsed is None:
-        raise EntryInvalid(f"{written[:60]!r} is not an answer: write {HOW_TO_ANSWER}")
-    return {**parsed, **answers}
+    return {slug: answers[0] for slug, answers in boxes.items()}
 
 
 def answer_listed(
@@ -260,10 +250,10 @@ def answer_listed(
     removed from the list. Raises EntryNotFound if the list is gone, EditConflict, VaultUnavailable.
     """
 
-    def put_away_listed(slug: str, *, is_last: bool) -> IdeaOutcome | None:
+    def put_away_listed(slug: str) -> IdeaOutcome | None:
         """Put one idea away and remove it from the list; None if it is gone."""
         with journal.locked():
-            rest = _without(journal.store, path, slug, last=is_last)
+            rest = _without(journal.store, path, slug)
             try:
                 find_idea(journal.store, slug)
             except EntryNotFound:
@@ -274,19 +264,16 @@ def answer_listed(
                 journal, slug, answers[slug], run=run, actor="review", also=[rest], ideas_file=file, expected_hash=seen
             )
 
-    done = [
-        retry_edit(partial(put_away_listed, slug, is_last=number == len(answers)))
-        for number, slug in enumerate(answers, 1)
-    ]
+    done = [retry_edit(partial(put_away_listed, slug)) for slug in answers]
     return [outcome for outcome in done if outcome is not None]
 
 
-def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
-    """Return the list without one idea; an empty list is removed. A written decision stays until the last one."""
+def _without(store: VaultStore, path: str, slug: str) -> Change:
+    """Return the list without one idea, and without an earlier error; an empty list is removed."""
     entry = read_seen(store, path, gone="does not wait any more")
     body = without_idea(entry.body, slug)
     if not listed(body):
         return Change(path, entry.text, None)
-    fields = dict.fromkeys(decision_keys(entry)) if last else {}
+    fields = dict.fromkeys(decision_keys(entry))
     text = store.render_edit(entry.text, fields, Scrubbed.trusted(body, reason="the note's own text"))
     return Change(path, entry.text, text)

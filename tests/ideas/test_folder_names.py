@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from memoryvault.pipelines.incubation import Answer, listed, parse_answers
+from memoryvault.pipelines.incubation import Answer, listed
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.runtime.errors import EntryInvalid, EntryNotFound
 from memoryvault.runtime.paths import check_new_name
@@ -69,9 +69,6 @@ def test_ideas_in_renamed_folders_are_listed_and_answered_with_the_others(bed: B
     refresh_list(bed.settings, bed.journal)
     assert bed.files()[IDEAS_LIST] == before
     assert set(listed(bed.store.read(IDEAS_LIST).body)) == {"one", name, "three"}
-    if ";" not in name:
-        answers = parse_answers(f"archive {name}, one", ["one", name, "three"])
-        assert answers == {name: Answer.ARCHIVE, "one": Answer.ARCHIVE}
     bed.reviewer.answer(IDEAS_LIST, {name: Answer.DELETE, "one": Answer.ARCHIVE}, run="t")
     assert set(listed(bed.store.read(IDEAS_LIST).body)) == {"three"}
     assert purge_trash(bed.store) == 0
@@ -130,17 +127,6 @@ def test_two_names_that_differ_in_what_not_every_disk_stores_have_a_question_eac
 def test_invalid_folder_name_of_an_idea_is_refused(name: str) -> None:
     with pytest.raises(EntryInvalid, match="is no name of a folder or note"):
         idea_folder(name)
-
-
-def test_names_are_told_apart_by_the_longest_that_fits() -> None:
-    names = ["retry", "retry page", "page"]
-    assert parse_answers("keep retry page", names) == {"retry page": Answer.KEEP}
-    assert parse_answers("keep retry, page; delete retry page", names) == {
-        "retry": Answer.KEEP,
-        "page": Answer.KEEP,
-        "retry page": Answer.DELETE,
-    }
-    assert parse_answers("keep retry pages", names) is None
 
 
 def test_a_folder_that_no_command_can_name_keeps_no_other_idea_from_being_listed(bed: Bed) -> None:

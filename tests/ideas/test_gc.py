@@ -15,7 +15,7 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.ideas_file import deleted_line
-from memoryvault.pipelines.incubation import Answer, listed, parse_answers
+from memoryvault.pipelines.incubation import Answer, listed
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EntryInvalid, EntryNotFound
@@ -365,14 +365,14 @@ def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed)
     assert bed.reviewer.apply_notes() == []
 
 
-def test_one_word_in_the_properties_answers_for_all(bed: Bed, one: Path) -> None:
-    old_idea(bed, "two", 400)
+def test_a_word_in_the_properties_is_no_answer_to_a_list(bed: Bed, one: Path) -> None:
     stale(bed)
-    tick(bed, "two", "Archive")
+    tick(bed, "one", "Archive")
     bed.decide_in_note(IDEAS_LIST, "keep")
-    done = bed.reviewer.apply_notes()
-    assert sorted(one.verdict for one in done if isinstance(one, DecisionOutcome)) == ["archived", "kept"]
-    assert not (bed.vault / IDEAS_LIST).exists()
+    (problem,) = bed.reviewer.apply_notes()
+    assert isinstance(problem, DecisionProblem)
+    assert "tick a box" in problem.problem
+    assert find_idea(bed.store, "one").status == "incubating"
 
 
 def test_two_boxes_for_one_idea_are_no_answer(bed: Bed, one: Path) -> None:
@@ -396,15 +396,6 @@ def test_an_idea_that_is_gone_leaves_the_list(bed: Bed, one: Path) -> None:
     one.unlink()
     assert bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t") == []
     assert not (bed.vault / IDEAS_LIST).exists()
-
-
-def test_answers_are_read_from_a_line() -> None:
-    slugs = ["a", "b", "c"]
-    assert parse_answers("keep", slugs) == dict.fromkeys(slugs, Answer.KEEP)
-    assert parse_answers("Archive all", slugs) == dict.fromkeys(slugs, Answer.ARCHIVE)
-    assert parse_answers("keep a, b; delete c", slugs) == {"a": Answer.KEEP, "b": Answer.KEEP, "c": Answer.DELETE}
-    for text in ("", "approve", "delete d", "delete; maybe"):
-        assert parse_answers(text, slugs) is None
 
 
 @pytest.mark.parametrize("answer", ["keep", "archive", "delete"])
