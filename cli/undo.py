@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.errors import UsageError
 from ..runtime.large_change import forget_large_change
 from ..services.journal import AUTOMATIC, BACKFILL, Journal
 from ..services.tombstones import NOTE, Tombstones
-from ..services.undoing import LeftRun, Selector, Undo, UndoPlan, Why
+from ..services.undoing import Selector, Undo, UndoPlan, Why
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.marker import REFLECTED, START, list_markers
 from .arguments import past_time
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json
@@ -48,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--last",
         action="store_true",
-        help="the last run, a whole backfill too (the default)",
+        help="the last run of which anything can be taken back, a whole backfill too (the default)",
     )
     which.add_argument(
         "--session", metavar="ID", help="all that was mined from this session (the id, or how it begins)"
@@ -68,8 +66,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     undo = Undo(store, Journal(context.state, store), Tombstones(store))
     selector = _selector(args, undo)
     plan = undo.plan(selector)
-    if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
-        raise MemoryVaultError(f"there is no session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:
@@ -78,11 +74,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not is_agreed("take this back? [y/N] "):
             note("memory: nothing was changed")
             return 1
-    shown = plan
     if selector.last:  # The run that was shown, although the worker may have written since.
-        selector = replace(selector, last=False, run=shown.run)
+        selector = replace(selector, last=False, run=plan.run)
     plan = undo.carry_out(selector)
-    plan.later = shown.later
     if args.of is not None:
         forget_large_change(context.state.markers, args.of)
     request_indexing(context.settings)
@@ -100,7 +94,6 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
                 "steps": [asdict(step) for step in plan.steps],
                 "left": plan.left,
                 **({"run": plan.run, "at": plan.at} if plan.run else {}),
-                **({"later": [asdict(run) for run in plan.later]} if plan.later else {}),
                 "sessions": plan.sessions,
             }
         )
@@ -110,8 +103,6 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
         note("memory: what you wrote or decided yourself is not touched; `memory review --undo` takes back a decision")
     elif plan.run:
         print(_what_ran(plan))
-        if plan.later:
-            note(f"memory: {_what_is_left(plan.later)}")
     for step in plan.steps[:most]:
         print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
         if step.why is not Why.WRITTEN:  # The usual reason is not printed.
@@ -122,37 +113,15 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
         note(f"memory: {counted(plan.left, 'note stays', 'notes stay')}")
     is_last = args.session is None and args.since is None
     if is_last and plan.steps and (args.yes or not done):  # Otherwise it was printed before the question.
-        which = "this run" if plan.later else "the last run"
-        note(f"memory: this is {which} only; --since 1h or --session ID takes back more")
+        note("memory: this is one run only; --since 1h or --session ID takes back more")
     return 0
 
 
 def _what_ran(plan: UndoPlan) -> str:
     notes = counted(len(plan.steps), "note")
     of = f" of {counted(plan.sessions, 'session')}" if plan.sessions else ""
-    which = "an earlier run" if plan.later else "the last run"
-    return f"written by {which}, {_run_called(plan.run, plan.at)}: {notes}{of}"
-
-
-def _what_is_left(later: Sequence[LeftRun]) -> str:
-    which = f"{_run_called(later[0].run, later[0].at)}," if len(later) == 1 else counted(len(later), "later run")
-    verb = "is" if len(later) == 1 else "are"
-    return f"{which} {verb} left: all that was written was decided on, moved or changed since"
-
-
-def _run_called(run: str, at: str) -> str:
-    name = run.partition(":")[0]
-    return f"{_RUNS.get(name, name)}, {at.replace('T', ' ')}"
-
-
-def _is_known(session: str, undo: Undo, context: Context) -> bool:
-    """Whether the session was ever recorded or mined, also to no effect."""
-    from ..services.corpus.store import CorpusStore  # imported here: as slow as all of undo
-
-    state = context.state
-    seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.markers, kept)}
-    seen |= CorpusStore(state).sessions().keys()
-    return any(id_.startswith(session) for id_ in seen) or undo.knows_session(session)
+    name = plan.run.partition(":")[0]
+    return f"written by {_RUNS.get(name, name)}, {plan.at.replace('T', ' ')}: {notes}{of}"
 
 
 def _selector(args: argparse.Namespace, undo: Undo) -> Selector:

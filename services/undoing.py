@@ -77,15 +77,6 @@ class UndoStep:
     why: Why
 
 
-@dataclass(frozen=True)
-class LeftRun:
-    """A later run that is left alone: its notes were all decided on, moved or edited since."""
-
-    run: str
-    at: str
-    """Time of its last act: UTC, ISO 8601 with Z."""
-
-
 @dataclass
 class UndoPlan:
     """What an undo would do."""
@@ -99,8 +90,6 @@ class UndoPlan:
     """The journal's name of the last run; "" if the user did not select the last run."""
     at: str = ""
     """Time of its last act: UTC, ISO 8601 with Z."""
-    later: list[LeftRun] = field(default_factory=list)
-    """Later runs that are left alone, newest first."""
     sessions: int = 0
     """The number of sessions concerned."""
     lost_of: frozenset[str] = frozenset()
@@ -120,8 +109,14 @@ class Undo:
         self._store.require_vault()
         acts = self._journal.acts()
         past = _Past(self._store, acts)
-        if selector.last:
-            return self._plan_last(acts, past, selector.actor)
+        if not selector.last:
+            return self._planned(selector, acts, past)
+        runs = dict.fromkeys(act.run for act in reversed(_not_undone(acts, selector.actor)))
+        plans = (self._planned(Selector(run=run, actor=selector.actor), acts, past) for run in runs)
+        last = next(plans, UndoPlan())
+        return last if last.changes else next((plan for plan in plans if plan.changes), last)
+
+    def _planned(self, selector: Selector, acts: Sequence[Act], past: _Past) -> UndoPlan:
         selected = _selected(acts, selector)
         work = _PlanBuilder(self._store, past)
         for act in reversed(selected):
@@ -129,36 +124,15 @@ class Undo:
         if selector.session is not None and selector.actor is None:
             work.name_the_rest(selector.session)
         plan = work.plan()
-        plan.sessions = _count_sessions(selected)
+        plan.sessions = len({act.session for act in selected if act.session})
         if selector.run is not None and selected:
             plan.run, plan.at = selector.run, selected[-1].at
         return plan
 
-    def _plan_last(self, acts: Sequence[Act], past: _Past, actor: str | None) -> UndoPlan:
-        """Return the plan for the last run that has something to undo; if none has, the plan for the last run."""
-        runs: dict[str, list[Act]] = {}
-        for act in reversed(_not_undone(acts, actor)):
-            runs.setdefault(act.run, []).append(act)
-        later: list[LeftRun] = []
-        last: UndoPlan | None = None
-        for run, newest_first in runs.items():
-            work = _PlanBuilder(self._store, past)
-            for act in newest_first:
-                work.take_back(act)
-            plan = work.plan()
-            plan.run, plan.at, plan.sessions = run, newest_first[0].at, _count_sessions(newest_first)
-            if plan.changes:
-                plan.later = later
-                return plan
-            last = last or plan
-            if plan.steps:
-                later.append(LeftRun(run, plan.at))
-        return last or UndoPlan()
-
     def session_called(self, name: str, actor: str | None = None) -> str:
-        """Return the session with this id or prefix, or `name` itself if there is none. Sessions that were undone
-        count too, so that the same prefix never means a different session. Raises UsageError if several match or the
-        prefix is too short."""
+        """Return the session with this id or prefix, of those of which anything was written. Sessions that were undone
+        count too, so that the same prefix never means a different session. Raises UsageError if none or several match
+        or the prefix is too short."""
         wanted = _automatic(actor)
         sessions = {act.session for act in self._journal.acts() if act.session and act.actor in wanted}
         if name in sessions:
@@ -177,14 +151,9 @@ class Undo:
         if len(begun) > 1:
             more = f" and {len(begun) - NAMED} more" if len(begun) > NAMED else ""
             raise UsageError(f"{name!r} may be {', '.join(begun[:NAMED])}{more}: give more of the id")
-        return begun[0] if begun else name
-
-    def knows_session(self, name: str) -> bool:
-        """Whether an act, undone or not, or an entry's evidence belongs to a session whose id begins with this."""
-        if any(act.session and act.session.startswith(name) for act in self._journal.acts()):
-            return True
-        entries = self._store.readable(self._store.walk())
-        return any(source.session.startswith(name) for entry in entries for source in entry.sources if source.session)
+        if not begun:
+            raise UsageError(f"nothing was written of a session {name!r}: is that its id?")
+        return begun[0]
 
     def carry_out(self, selector: Selector) -> UndoPlan:
         """Plan again under the vault's lock, and carry it out as one act.
@@ -235,10 +204,6 @@ def _not_undone(acts: Sequence[Act], actor: str | None) -> list[Act]:
 
 def _automatic(actor: str | None) -> frozenset[str]:
     return AUTOMATIC if actor is None else AUTOMATIC & {actor}
-
-
-def _count_sessions(acts: Sequence[Act]) -> int:
-    return len({act.session for act in acts if act.session})
 
 
 def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
