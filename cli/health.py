@@ -100,8 +100,6 @@ def _print(report: HealthReport, settings: Settings) -> None:
             hung = "" if process.answers else ", does not answer: `memory doctor`"
             print(f"{name:16} process {process.pid}{memory}{hung}")
     _print_spending(report.miner, report.spending)
-    if report.marked.useful or report.marked.noise:
-        print(f"marked           {report.marked.useful} useful, {report.marked.noise} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")
     if not report.hooks:
         print("  none was run")

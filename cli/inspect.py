@@ -10,14 +10,10 @@ from typing import Any
 from ..index.receipts import (
     TRIAL_CALLER,
     WHY_NOT_SHOWN,
-    append_receipt,
     count_given_before,
     describe_given_before,
     describe_nothing_shown,
     describe_told,
-    marks_of,
-    new_mark,
-    read_marks,
     read_receipts,
 )
 from ..runtime.errors import UsageError
@@ -25,48 +21,38 @@ from ..services.hook_log import TRIAL_SESSION
 from ..services.session_list import prompt_words
 from ..vault.wording import counted
 from .context import Context
-from .output import add_json, in_line, note, print_json
+from .output import add_json, in_line, print_json
 
 EPILOG = """example:
   memory vault inspect                          the last recall, and what was told at tool calls since
   memory vault inspect 3f0c6a52                 all that this session was given
-  memory vault inspect --useful wal-checkpoint
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inspect`."""
     parser.add_argument("session", nargs="?", default="last", help="a session id or its beginning, or `last`")
-    mark = parser.add_mutually_exclusive_group()
-    mark.add_argument("--useful", metavar="SLUG", help="mark a hit as useful, in the newest recall that has it")
-    mark.add_argument("--useless", metavar="SLUG", help="mark it as noise")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print receipts, oldest first; or mark a hit."""
-    state = context.settings.state
-    receipts = read_receipts(Path(state.receipts))
-    slug = args.useful or args.useless
+    """Print receipts, oldest first."""
+    receipts = read_receipts(Path(context.settings.state.receipts))
     if args.session == "last":
         own = [
             one
             for one in receipts
             if one.get("caller") != TRIAL_CALLER and not str(one.get("session") or "").startswith(TRIAL_SESSION)
         ]
-        # A hit to mark may be of an earlier prompt. Receipts of tool calls follow that of their prompt.
+        # Receipts of tool calls follow that of their prompt.
         last = next((at for at in range(len(own) - 1, -1, -1) if not own[at].get("channel")), max(len(own) - 1, 0))
-        chosen: Sequence[Mapping[str, Any]] = own if slug else own[last:]
+        chosen: Sequence[Mapping[str, Any]] = own[last:]
     else:
         chosen = [one for one in receipts if str(one.get("session") or "").startswith(args.session)]
         if not chosen:
             raise UsageError(f"no recall of a session {args.session} is on record")
-    marks_file = Path(state.log) / "marks.jsonl"
-    if slug:
-        return _mark(chosen, slug, marks_file, useful=bool(args.useful), as_json=args.json)
-    marks = marks_of(read_marks(marks_file))
     if args.json:
-        print_json([{**one, "given_before": count_given_before(one), "marks": _marks(one, marks)} for one in chosen])
+        print_json([{**one, "given_before": count_given_before(one)} for one in chosen])
         return 0
     if not chosen:
         print("nothing was recalled yet")
@@ -75,42 +61,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if number:
             print()
         words = prompts.get(str(one.get("query")), "")
-        for line in lines_of(one, _marks(one, marks), count_given_before(one), words):
+        for line in lines_of(one, count_given_before(one), words):
             print(in_line(line))
     return 0
 
 
-def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful: bool, as_json: bool) -> int:
-    for one in reversed(chosen):
-        for hit in one.get("hits", ()):
-            path = str(hit.get("path", ""))
-            if slug in (path, path.rsplit("/", 1)[-1].removesuffix(".md")):
-                mark = new_mark(one, path, useful=useful)
-                append_receipt(file, mark)
-                if as_json:
-                    print_json(mark)
-                else:
-                    mark_name = "useful" if useful else "noise"
-                    note(f"memory: {path} is marked as {mark_name}, in the recall of {_time_of(one)}")
-                return 0
-    raise UsageError(
-        f"no recall that is on record there has a hit {slug} (`memory vault inspect [SESSION]` shows them)"
-    )
-
-
-def _time_of(one: Mapping[str, Any]) -> str:
-    return str(one.get("at", "-"))[:23].replace("T", " ")
-
-
-def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dict[str, bool]:
-    at = str(one.get("at"))
-    found = ((str(hit.get("path")), marks.get((at, str(hit.get("path"))))) for hit in one.get("hits", ()))
-    return {path: mark for path, mark in found if mark is not None}
-
-
-def lines_of(
-    one: Mapping[str, Any], marks: Mapping[str, bool], given_before: int = 0, words: str = ""
-) -> Iterator[str]:
+def lines_of(one: Mapping[str, Any], given_before: int = 0, words: str = "") -> Iterator[str]:
     """The lines of one receipt: caller, hits with scores and reasons, milliseconds by stage.
 
     `given_before`: number of entries that were left out because the session had them; `words`: what was asked.
@@ -118,7 +74,7 @@ def lines_of(
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}
     facts = [
-        _time_of(one),
+        str(one.get("at", "-"))[:23].replace("T", " "),
         str(one.get("caller", "-")),
         f"session {one.get('session') or '-'}",
     ]
@@ -142,7 +98,6 @@ def lines_of(
         remarks = [
             *(["injected"] if hit.get("path") in injected else []),
             *(["passage " + str(hit["ordinal"] + 1)] if hit.get("ordinal") else []),
-            *(["marked " + ("useful" if marks[hit["path"]] else "as noise")] if hit.get("path") in marks else []),
         ]
         yield f"  {_scores(hit)}  {hit.get('path')}" + (f"  ({', '.join(remarks)})" if remarks else "")
     floor = one.get("floor")

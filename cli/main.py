@@ -93,7 +93,7 @@ COMMANDS: dict[str, Command] = {
     "vault inspect": Command(
         "inspect",
         "show what was recalled into prompts, and why",
-        {"--useful": CHANGES, "--useless": CHANGES, "": READS},
+        READS,
     ),
     "vault topics": Command(
         "topics",

@@ -130,21 +130,6 @@ def describe_given_before(count: int) -> str:
     return f"{counted(count, one, many)} not considered"
 
 
-def new_mark(recall: Mapping[str, Any], path: str, *, useful: bool) -> dict[str, Any]:
-    """Make a user's judgement of one hit of a receipt. Marks are kept in a separate file (`append_receipt`)."""
-    return {"at": recall.get("at"), "query": recall.get("query"), "path": path, "useful": useful}
-
-
-def read_marks(path: Path) -> Sequence[dict[str, Any]]:
-    """Marks in the order they were made."""
-    return [row for row in read_receipts(path) if isinstance(row.get("useful"), bool)]
-
-
-def marks_of(marks: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], bool]:
-    """Return whether each hit was useful, by the time of the recall and its path; the last mark counts."""
-    return {(str(mark.get("at")), str(mark.get("path"))): bool(mark["useful"]) for mark in marks}
-
-
 def _scores(hit: Hit | Rejection) -> dict[str, Any]:
     def rounded(value: float | None) -> float | None:
         return None if value is None else round(value, 4)

@@ -20,7 +20,6 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import NO_EXTENSION
 from ..index.embedder import model_name
 from ..index.models import why_not_loaded
-from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStats
 from ..runtime.background import IsWired, may_start
 from ..runtime.errors import MemoryVaultError
@@ -62,14 +61,6 @@ class IndexFigures(IndexStats):
 
 
 @dataclass(frozen=True)
-class MarkFigures:
-    """Numbers of recall hits that were marked."""
-
-    useful: int
-    noise: int
-
-
-@dataclass(frozen=True)
 class ProcessFigures:
     """A running process; its memory in MB, None if unknown."""
 
@@ -108,7 +99,6 @@ class HealthReport:
     hooks: tuple[HookTimes, ...]
     miner: str
     spending: SpendingReport | None
-    marked: MarkFigures
     processes: Processes
 
 
@@ -163,7 +153,6 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         hooks=tuple(hooks),
         miner=settings.reflection.miner,
         spending=spending,
-        marked=_read_marks(state),
         processes=processes,
     )
 
@@ -266,12 +255,6 @@ def core_left_out(settings: Settings) -> tuple[str, ...]:
         given = [entry for entry in entries if (entry.project or "") in ("", project)]
         found.update((entry.path, entry) for entry in select_core(given, settings.recall.core_words)[1])
     return tuple(entry.slug for entry in found.values())
-
-
-def _read_marks(state: StatePaths) -> MarkFigures:
-    marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
-    useful = sum(marks.values())
-    return MarkFigures(useful=useful, noise=len(marks) - useful)
 
 
 def last_reflection(markers: str, done: Iterable[float]) -> float | None:

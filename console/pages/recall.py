@@ -15,22 +15,17 @@ from starlette.routing import Route
 from ...index.recall import DEGRADED_MESSAGES
 from ...index.receipts import (
     WHY_NOT_SHOWN,
-    append_receipt,
     count_given_before,
     describe_given_before,
     describe_nothing_shown,
     describe_told,
-    marks_of,
-    new_mark,
-    read_marks,
     read_receipts,
 )
-from ...runtime.errors import UsageError
 from ...runtime.layout import StatePaths
 from ...services.hook_log import TRIAL_SESSION
 from ...services.paging import page_of
 from ...services.session_list import prompt_words, session_names
-from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of
+from ..context import ConsoleContext, Notice, Page, page_number
 
 SESSIONS_ON_A_PAGE = 30
 RECALLS_ON_A_PAGE = 10
@@ -43,12 +38,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
         session = request.query_params.get("session", "")
         return _one(context, request, session) if session else _all(context, request)
 
-    def mark(request: Request) -> Response:
-        form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _marked(context, form))
-        return _one(context, request, form.get("session", ""), said=said)
-
-    return routes_of("/recall", look, mark=mark)
+    return (Route("/recall", look, methods=["GET"]),)
 
 
 def _all(context: ConsoleContext, request: Request) -> Response:
@@ -65,19 +55,17 @@ def _all(context: ConsoleContext, request: Request) -> Response:
     )
 
 
-def _one(context: ConsoleContext, request: Request, session: str, said: Notice | None = None) -> Response:
+def _one(context: ConsoleContext, request: Request, session: str) -> Response:
     wanted = None if session == NO_SESSION else session
     rows = [one for one in receipts_of(context.settings.state) if (one["session"] or None) == wanted]
     listed = page_of(rows, page_number(request), RECALLS_ON_A_PAGE)
     given_before = [count_given_before(one) for one in listed.rows]
-    marks = marks_of(read_marks(_marks_file(context)))
     return context.page(
         request,
         "recall_session.html",
         page="recall",
         title="Recall",
-        said=said or (None if rows else Notice(f"no recall of a session {session[:80]} is on record", True)),
-        address=context.url("recall", session=session, page=listed.number),
+        said=None if rows else Notice(f"no recall of a session {session[:80]} is on record", True),
         listed=listed,
         given_before=given_before,
         describe_given_before=describe_given_before,
@@ -86,27 +74,10 @@ def _one(context: ConsoleContext, request: Request, session: str, said: Notice |
         session=session,
         no_session=NO_SESSION,
         prompts=prompt_words(context.settings, listed.rows),
-        marks=marks,
         reasons=WHY_NOT_SHOWN,
         in_words=DEGRADED_MESSAGES,
         stages=stages,
     )
-
-
-def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    """Mark a recorded hit, as `memory vault inspect --useful` does."""
-    at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
-    if useful not in ("yes", "no"):
-        raise UsageError("a hit is marked as useful or as noise")
-    for one in receipts_of(context.settings.state):
-        if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
-            append_receipt(_marks_file(context), new_mark(one, path, useful=useful == "yes"))
-            return Notice(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")
-    raise UsageError("no recall on record has that hit")
-
-
-def _marks_file(context: ConsoleContext) -> Path:
-    return Path(context.settings.state.log) / "marks.jsonl"
 
 
 @dataclass

@@ -116,7 +116,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
         "jobs schedule pause discovery", "jobs schedule run discovery", "service remove",
-        "vault reindex --rebuild", "vault inspect --useless tabs", "service worker --until-idle", "service up",
+        "vault reindex --rebuild", "service worker --until-idle", "service up",
     ],
 )  # fmt: skip
 def test_what_makes_approves_switches_or_deletes_is_the_users(

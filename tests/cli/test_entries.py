@@ -9,7 +9,6 @@ from unicodedata import east_asian_width
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.index.receipts import query_hash
 from memoryvault.tests.support.command import Command, Said
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -269,20 +268,6 @@ def test_what_says_something_else_or_is_of_another_project_is_saved_without_a_wo
     assert save("short", "--project", "attic").err == ""
     assert save("long", body="Reports are long and say what is left to do.").err == ""
     assert save("not", body="Answers are never short and never say what was done.").err == ""
-
-
-# --- marks of hits ---
-
-
-def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, memory: Command) -> None:
-    for question in ("a backup of the database", QUESTION, "bullet points of release notes"):
-        memory("recall", question)
-    mark = memory.json("vault", "inspect", "--useless", "db-backup")
-    assert (mark["path"], mark["query"], mark["useful"]) == (ANSWERS, query_hash(QUESTION), False)
-    marked = memory("vault", "inspect", "--useful", "db-backup")
-    assert f"{ANSWERS} is marked as useful, in the recall of 2" in marked.err
-    unknown = memory("vault", "inspect", "--useful", "nothing", code=2)
-    assert "no recall that is on record there has a hit nothing" in unknown.err
 
 
 def test_writing_a_topic_warns_of_an_index_that_is_too_long(vault: Path, memory: Command) -> None:

@@ -33,7 +33,7 @@ USES = {
     "vault incident": ["add", "--body", "x"],
     "vault scrub": ["--apply"],
     "vault reindex": ["--rebuild"],
-    "vault inspect": ["--useful", "tabs"],
+    "vault inspect": ["last"],
     "vault inbox": ["triage", "--yes"],
     "config model": ["use", "a/model"],
     "config eval": ["rank", "--docs", "d", "--queries", "q"],

@@ -109,7 +109,6 @@ def test_a_recall_of_doctor_is_not_the_last_recall(sandbox: Sandbox) -> None:
     file = sandbox.state / "log" / "receipts.jsonl"
     append_receipt(file, {**read_receipts(file)[-1], "caller": TRIAL_CALLER, "session": None})
     assert sandbox.json("vault", "inspect")[0]["session"] == session
-    sandbox.memory("vault", "inspect", "--useful", "locked-db")
 
 
 @pytest.mark.alone

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.index.receipts import append_receipt, new_mark, receipt
+from memoryvault.index.receipts import append_receipt, receipt
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.ledger import Claim, Ledger
@@ -157,8 +157,6 @@ def _recalls(bed: Bed, sessions: list[str], now: datetime) -> None:
                     tokens=sum(len(hit.excerpt) // 4 for hit in hits[:3]),
                 )
                 append_receipt(Path(state.receipts), line)
-                if given and place == 0:
-                    append_receipt(Path(state.log) / "marks.jsonl", new_mark(line, given[0], useful=True))
 
 
 def _jobs(bed: Bed, chance: random.Random, sessions: list[str], now: datetime) -> None:

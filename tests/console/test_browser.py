@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from memoryvault.index.receipts import read_marks, read_receipts
+from memoryvault.index.receipts import read_receipts
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.review.support import Bed
@@ -14,7 +14,7 @@ from memoryvault.tests.review.support import Bed
 from .browser import Windows, let_settle, press, said
 from .support import proposal
 from .test_jobs_page import dead_job, queued_job, state_of
-from .test_search_page import SESSION, index, leave, rule
+from .test_search_page import index, rule
 from .test_sessions_page import FIRST, known
 from .vaults import idea, inbox_note, pattern
 
@@ -240,11 +240,10 @@ def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:
             assert ledger.paused() == paused
 
 
-def test_a_search_with_a_filter_and_marks_of_its_hits(bed: Bed, windows: Windows) -> None:
+def test_a_search_with_a_filter(bed: Bed, windows: Windows) -> None:
     one = rule(bed, "login-tokens", "Login tokens last for fifteen minutes.")
     rule(bed, "token-fix", "Login tokens were lost in the proxy.", kind="fixes")
     index(bed)
-    at = leave(bed, one)
     windows.sign_in().close()
     page = windows.open("search")
     let_settle(page)
@@ -260,13 +259,6 @@ def test_a_search_with_a_filter_and_marks_of_its_hits(bed: Bed, windows: Windows
     receipts = [line for line in read_receipts(Path(bed.settings.state.receipts)) if line["caller"] == "console"]
     assert [len(line["hits"]) for line in receipts] == [2, 1]
     assert receipts[-1]["hits"][0]["path"] == one
-
-    page.goto(f"{windows.console.base}recall?session={SESSION}")
-    act(page, "button[name=useful][value=yes]", f"{one} is marked as useful")
-    expect(page.locator("button[value=yes]")).to_have_attribute("aria-pressed", "true")
-    act(page, "button[name=useful][value=no]", f"{one} is marked as noise")
-    marks = read_marks(Path(bed.settings.state.log) / "marks.jsonl")
-    assert [(mark["at"], mark["path"], mark["useful"]) for mark in marks] == [(at, one, True), (at, one, False)]
 
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])

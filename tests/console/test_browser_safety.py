@@ -217,11 +217,6 @@ def test_no_field_of_receipts_markers_jobs_and_logs_is_obeyed(bed: Bed, windows:
         pass
     let_settle(page)
     nothing_ran(page)
-    page.goto(f"{windows.console.base}recall?session={SESSION}")
-    page.click("button[name=useful] >> nth=0")
-    page.wait_for_selector("#said p")
-    assert "slug~" in said(page)
-    nothing_ran(page)
 
 
 def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(bed: Bed, windows: Windows) -> None:

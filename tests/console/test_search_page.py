@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memoryvault.index.engine import Hit, RecallResult, Rejection
-from memoryvault.index.receipts import append_receipt, read_marks, read_receipts, receipt
+from memoryvault.index.receipts import append_receipt, read_receipts, receipt
 from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.review.support import Bed
@@ -214,15 +214,6 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
     assert "Nothing was shown: no other entry reached the floor of +0.0 and answers the prompt." in text
     assert text.count("given before") == 1
     assert "1 entry that the session was given before was not considered." in text
-
-
-def test_a_mark_on_what_is_not_on_record_is_refused(bed: Bed, front: Front) -> None:
-    at = leave(bed, "personal-private/login.md")
-    for when, path in ((at, "personal-private/other.md"), ("", "personal-private/login.md")):
-        refused = front.post("recall/mark", None, session=SESSION, useful="yes", at=when, path=path)
-        assert "no recall on record" in said(refused)
-    assert "useful or as noise" in said(front.post("recall/mark", session=SESSION, at=at, useful="maybe"))
-    assert not read_marks(Path(bed.settings.state.log) / "marks.jsonl")
 
 
 def test_a_torn_line_and_a_foreign_one_hide_nothing(bed: Bed, front: Front) -> None:

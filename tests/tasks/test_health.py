@@ -148,7 +148,6 @@ PROGRAMS_READ: dict[str, object] = {
         "today": [{"purpose": "mining", "unit": "tokens", "spent": 7}],
         "week": [{"purpose": "mining", "unit": "tokens", "spent": 7}],
     },
-    "marked": {"useful": 1, "noise": 0},
     "processes": {"worker": None, "recall": None},
 }  # fmt: skip
 
@@ -168,8 +167,6 @@ def bed(tmp_path: Path) -> Bed:
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     hook = {"time": at, "event": "hook", "hook": "Stop", "duration_ms": 12.5}
     Path(state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
-    mark = {"at": "2026-01-01", "path": "personal-private/preferences/tabs.md", "useful": True}
-    Path(state.log, "marks.jsonl").write_text(json.dumps(mark) + "\n", "utf-8")
     return bed
 
 
