@@ -69,11 +69,8 @@ class Keys:
             self._sessions[_digest(session.cookie)] = (session, self._now())
             return session
 
-    def session(self, cookie: str, *, is_seen: bool = True) -> Session | None:
-        """The session of a cookie; None if there is none or it was unused for too long.
-
-        `is_seen`: the user did something, so its idle time starts anew; a page that polls does not count.
-        """
+    def session(self, cookie: str) -> Session | None:
+        """The session of a cookie, whose idle time starts anew; None if there is none or it was unused for too long."""
         digest = _digest(cookie)
         with self._lock:
             found = self._sessions.get(digest)
@@ -83,8 +80,7 @@ class Keys:
             if self._now() - seen > SESSION_SECONDS:
                 del self._sessions[digest]
                 return None
-            if is_seen:
-                self._sessions[digest] = (session, self._now())
+            self._sessions[digest] = (session, self._now())
             return session
 
 

@@ -21,8 +21,6 @@ COOKIE = "memory-console"
 CSRF_FIELD = "csrf"
 MAX_FORM_BYTES = 4_000_000
 MAX_FORM_FIELDS = 2_000
-LIVE = "/live"
-"""End of the addresses that a page polls by itself."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 POLICY = "; ".join(
@@ -82,7 +80,7 @@ class Guard:
         if path.startswith(self._base + "static/") and scope["method"] != "POST":
             await self._app(scope, receive, answer)
             return
-        session = self._keys.session(self._cookie(headers), is_seen=not path.endswith(LIVE))
+        session = self._keys.session(self._cookie(headers))
         if session is None:
             line = "This window is not signed in. Open the link that `memory console` prints."
             await self._refuse(403, line)(scope, receive, answer)

@@ -6,7 +6,7 @@
   let changedAt = 0;
   let goTo = false;
   let busy = 0;
-  let leftAt = null; // the row of a table whose form or focus the next swap takes away
+  let leftAt = null; // the row of a table whose form the next swap takes away
 
   const main = () => document.getElementById("main");
   const keysOff = () => {
@@ -63,7 +63,6 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     const live = event.detail.requestConfig && event.detail.requestConfig.elt.matches("[data-live]");
     if (event.detail.target && event.detail.target.id === "main" && !live) settled();
-    if (live && leftAt && document.activeElement === document.body) focusRow(leftAt);
   });
   function tell(problem) {
     const line = document.createElement("p");
@@ -77,8 +76,7 @@
     const answer = new DOMParser().parseFromString(event.detail.serverResponse || "", "text/html");
     const refusal = answer.querySelector("main.refused [role=alert]");
     const from = event.detail.requestConfig.elt;
-    if (from.matches("[data-live]")) leftAt = from.contains(document.activeElement) ? placeOf(document.activeElement) : null;
-    else leftAt = from.matches("form") ? placeOf(from) : null;
+    leftAt = from.matches("form") ? placeOf(from) : null;
     if (!refusal) return;
     event.detail.shouldSwap = false;
     tell(refusal.textContent);

@@ -426,35 +426,20 @@ class Ledger(QueueDatabase):
 
     def list_jobs(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> list[Job]:
         """Return the newest jobs in these states, newest first."""
-        parameters = {"states": json.dumps(list(states)), "kind": kind, "text": "", "behind": 0, "most": most}
-        return [job_from_row(row) for row in self.read(queries.JOBS_PAGE, parameters)]
+        parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
+        return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
-    def page(
-        self, states: Iterable[State] = STATES, *, kind: str | None = None, text: str = "", behind: int = 0, most: int
-    ) -> tuple[list[Job], int]:
-        """Return jobs in these states, newest first, `most` of them after the first `behind`, and the total number.
-
-        `text` is searched in arguments, kind and error, ignoring case.
-        """
-        sought = {"states": json.dumps(list(states)), "kind": kind, "text": text.lower()}
-        rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
-        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
-
-    def list_without(self, kinds: Iterable[str], text: str, *, behind: int = 0, most: int) -> tuple[list[Job], int]:
-        """Return the newest jobs, `most` of them after the first `behind`, without done or cancelled jobs of these
-        kinds or with `text` in their arguments, and how many were left out."""
+    def list_without(self, kinds: Iterable[str], text: str, *, most: int) -> tuple[list[Job], int]:
+        """Return the newest jobs, at most `most`, without done or cancelled jobs of these kinds or with `text` in their
+        arguments, and how many were left out."""
         passed_over = {"kinds": json.dumps(list(kinds)), "text": text}
-        rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "behind": behind, "most": most})
+        rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
 
     def of_session(self, session: str) -> list[Job]:
         """Return the newest twenty jobs that mined this session, newest first."""
         rows = self.read(queries.JOBS_OF_SESSION, {"session": session})
         return [job_from_row(row) for row in rows]
-
-    def live_counts(self) -> list[tuple[str, State, int]]:
-        """Return (kind, state, number) of unfinished and dead jobs, without reading finished ones."""
-        return [tuple(row) for row in self.read(queries.COUNT_LIVE)]
 
     def oldest_due(self) -> list[tuple[str, float]]:
         """Return for each kind with a due, waiting job how many seconds the oldest has waited."""

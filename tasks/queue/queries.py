@@ -129,28 +129,20 @@ PRUNE = """
 JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner, deadline,
                  error, history, created_at, started_at, finished_at"""
 GET_JOB = f"SELECT {JOB_COLUMNS} FROM job WHERE id = :id"
-# `text` is looked for in what tells jobs apart; LIKE would take % and _ for more than themselves.
-_SOUGHT = """
+LIST_JOBS = f"""
+    SELECT {JOB_COLUMNS} FROM job
     WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
-          AND (:text = '' OR instr(lower(args || ' ' || kind || ' ' || coalesce(error, '')), :text) > 0)
+    ORDER BY id DESC LIMIT :most
 """
-JOBS_PAGE = f"SELECT {JOB_COLUMNS} FROM job {_SOUGHT} ORDER BY id DESC LIMIT :most OFFSET :behind"
-COUNT_SOUGHT = f"SELECT count(*) FROM job {_SOUGHT}"
 _PASSED_OVER = """(state IN ('done', 'cancelled')
     AND (kind IN (SELECT value FROM json_each(:kinds)) OR instr(args, :text) > 0))"""
-LIST_OTHER_JOBS = f"SELECT {JOB_COLUMNS} FROM job WHERE NOT {_PASSED_OVER} ORDER BY id DESC LIMIT :most OFFSET :behind"
+LIST_OTHER_JOBS = f"SELECT {JOB_COLUMNS} FROM job WHERE NOT {_PASSED_OVER} ORDER BY id DESC LIMIT :most"
 COUNT_PASSED_OVER = f"SELECT count(*) FROM job WHERE {_PASSED_OVER}"
 JOBS_OF_SESSION = f"""
     SELECT {JOB_COLUMNS} FROM job
     WHERE kind IN ('reflect.session', 'reflect.corpus') AND json_valid(args)
           AND json_extract(args, '$.session') = :session
     ORDER BY id DESC LIMIT 20
-"""
-COUNT_LIVE = """
-    SELECT kind, 'queued', count(*) FROM job WHERE state = 'queued' GROUP BY kind
-    UNION ALL SELECT kind, 'running', count(*) FROM job WHERE state = 'running' GROUP BY kind
-    UNION ALL SELECT kind, 'dead', count(*) FROM job WHERE state = 'dead' GROUP BY kind
-    ORDER BY 1, 2
 """
 OLDEST_DUE = """
     SELECT kind, max(:now - run_at) FROM job WHERE state = 'queued' AND run_at <= :now GROUP BY kind ORDER BY kind

@@ -50,9 +50,6 @@ def pages(bed: Bed) -> Mapping[str, str]:
         "sessions": "sessions",
         "session": f"sessions?id={session}",
         "jobs": "jobs",
-        "schedules": "jobs?view=schedules",
-        "kinds": "jobs?view=kinds",
-        "job": "jobs?id=1",
         "health": "health",
     }
 

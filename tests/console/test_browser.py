@@ -7,8 +7,6 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from memoryvault.index.receipts import read_receipts
-from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.review.support import Bed
 
 from .browser import Windows, let_settle, press, said
@@ -200,44 +198,17 @@ def test_enter_in_a_field_decides_on_no_pattern(bed: Bed, windows: Windows, fiel
     expect(page.locator("#said")).to_contain_text("dismissed: ")
 
 
-def test_jobs_kinds_and_schedules(bed: Bed, windows: Windows) -> None:
+def test_jobs(bed: Bed, windows: Windows) -> None:
     dead = [dead_job(bed) for _ in range(3)]
     queued = queued_job(bed)
     windows.sign_in().close()
     page = windows.open("jobs")
-    expect(page.locator(f"#job-{queued}")).to_be_visible()
-    late = queued_job(bed, "s2")
-    expect(page.locator(f"#job-{late}")).to_be_visible(timeout=10_000)  # the page brings itself up to date
-
-    # What is clicked from here on must not be exchanged under the pointer.
-    page.click("text=Stop the updates")
-    expect(page.locator("text=Update by itself")).to_be_visible()
+    let_settle(page)
     act(page, f"#retry-{dead[0]}", f"job {dead[0]} (research.idea) is queued again")
     act(page, f"#cancel-{queued}", f"job {queued} (reflect.session) is cancelled")
     assert [state_of(bed, job) for job in (*dead, queued)] == ["queued", "dead", "dead", "cancelled"]
     act(page, "#retry-all", "2 dead jobs are queued again")
     assert [state_of(bed, job) for job in (*dead, queued)] == ["queued", "queued", "queued", "cancelled"]
-    page.goto(f"{windows.console.base}jobs?id={late}&live=off")
-    act(page, f"#cancel-{late}", f"job {late} (reflect.session) is cancelled")
-    assert state_of(bed, late) == "cancelled"
-
-    page.goto(f"{windows.console.base}jobs?view=schedules&live=off")
-    act(page, "#schedule-run-idle-sweep", "idle-sweep: queued as job")
-    with open_ledger(bed.settings) as ledger:
-        sweeps = [job.kind for job in ledger.list_jobs(["queued"]) if job.kind == "recover.orphans"]
-        assert sweeps == ["recover.orphans"]
-    for button, told, is_paused in (("pause", "idle-sweep: paused", True), ("resume", "idle-sweep: resumed", False)):
-        act(page, f"#schedule-{button}-idle-sweep", told)
-        with open_ledger(bed.settings) as ledger:
-            scheduler = Scheduler(ledger, kinds={"recover.orphans"}, tz=local_timezone())
-            (status,) = [one for one in scheduler.status() if one.schedule.name == "idle-sweep"]
-        assert status.paused is is_paused
-
-    page.goto(f"{windows.console.base}jobs?view=kinds&live=off")
-    for button, told, paused in (("pause", "no job of this kind", ["research.idea"]), ("resume", "resumed", [])):
-        act(page, f"[id='{button}-research.idea']", told)
-        with open_ledger(bed.settings) as ledger:
-            assert ledger.paused() == paused
 
 
 def test_a_search_with_a_filter(bed: Bed, windows: Windows) -> None:

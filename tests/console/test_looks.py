@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from memoryvault.console.pages import PAGES
-from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
 
 from .demo import demo_vault
 from .screenshots import pages, wait_for_parts
 from .support import Front
-from .test_sessions_page import FIRST as SESSION
-from .test_sessions_page import known
+from .test_jobs_page import queued_job
 from .vaults import inbox_note
 
 if TYPE_CHECKING:
@@ -110,37 +107,6 @@ def test_axe_would_find_what_is_wrong(windows: Windows) -> None:
     assert [one["id"] for one in _serious(page, OF_THE_SIZE)] == ["button-name"]
 
 
-def test_a_job_that_ends_is_seen_without_a_click_and_focus_stays(bed: Bed, windows: Windows) -> None:
-    with open_ledger(bed.settings) as ledger:
-        waits = ledger.enqueue("reflect.session", {"session": "s1"}, delay_seconds=900)
-        claim = ledger.claim(ledger.enqueue("embed.drain"), "somebody", 600)
-        assert isinstance(claim, Claim)
-        page = windows.sign_in()
-        page.goto(windows.console.base + "jobs")
-        page.focus(f"#cancel-{waits}")
-        assert "Running now" in page.inner_text("main")
-        ledger.complete(claim, {"embedded": 3})
-    page.wait_for_selector("#running", state="detached")
-    page.wait_for_selector(f"#cancel-{waits}:focus")  # The focus follows the exchanged part a moment later.
-    page.keyboard.press("Enter")
-    page.wait_for_selector("#said p")
-    assert page.inner_text("#said").strip() == f"job {waits} (reflect.session) is cancelled"
-    assert page.url.endswith("/jobs")
-
-
-def test_a_link_of_a_live_part_leads_to_an_address_and_back_leads_to_the_part(bed: Bed, windows: Windows) -> None:
-    known(bed, SESSION)
-    with open_ledger(bed.settings) as ledger:
-        job = ledger.enqueue("reflect.session", {"session": SESSION}, delay_seconds=900)
-    page = windows.sign_in()
-    page.goto(f"{windows.console.base}jobs?id={job}")
-    page.click(f"#live a:has-text('{SESSION}')")
-    page.wait_for_selector("h1:has-text('Session')")
-    assert page.url.endswith(f"/sessions?id={SESSION}")
-    page.go_back()
-    page.wait_for_selector(f"h1:text-is('Job {job}')")
-
-
 def test_after_a_decision_on_a_row_the_focus_is_on_the_next_row(bed: Bed, windows: Windows) -> None:
     from playwright.sync_api import expect
 
@@ -169,8 +135,9 @@ def test_the_buttons_of_the_inbox_and_every_tab_are_seen_without_scrolling(
     bed: Bed, windows: Windows, size: Literal["phone", "desktop"], width: int
 ) -> None:
     inbox_note(bed, "one", f"A guess about {'some/folder_with_a_name/' * 6}file.go, which is said at some length.")
+    queued_job(bed)
     page = windows.sign_in(size)
-    for address, name in (("inbox?view=all", "Reject"), ("jobs", "Stop the updates")):
+    for address, name in (("inbox?view=all", "Reject"), ("jobs", "Cancel")):
         page.goto(windows.console.base + address)
         button = page.locator(f"main :text('{name}')").first
         box = button.bounding_box()
@@ -178,20 +145,6 @@ def test_the_buttons_of_the_inbox_and_every_tab_are_seen_without_scrolling(
         assert 0 <= box["x"] <= box["x"] + box["width"] <= width, name
         for part in page.locator("main .scroll").all():
             assert part.evaluate("(part) => part.scrollWidth - part.clientWidth") <= 1, address
-
-
-def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, windows: Windows) -> None:
-    with open_ledger(bed.settings) as ledger:
-        job = ledger.enqueue("reflect.session", {"session": "s1"})
-        claim = ledger.claim(job, "somebody", 600)
-        assert isinstance(claim, Claim)
-        page = windows.sign_in()
-        page.goto(windows.console.base + "jobs")
-        page.focus(f"#cancel-{job}")
-        ledger.complete(claim, {"mined": 3})
-    page.wait_for_selector(f"#cancel-{job}", state="detached")
-    page.wait_for_selector("th:focus")
-    assert page.evaluate("document.activeElement.innerText") == str(job)
 
 
 def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_keys(bed: Bed, windows: Windows) -> None:

@@ -58,7 +58,7 @@ def test_the_cookie_is_strict_out_of_scripts_reach_and_for_this_console_alone(st
     assert "max-age" not in cookie
 
 
-@pytest.mark.parametrize("page", ["", *(page.name for page in PAGES), "jobs/live", "health/entries", "no-such-page"])
+@pytest.mark.parametrize("page", ["", *(page.name for page in PAGES), "health/entries", "no-such-page"])
 def test_without_a_session_no_page_shows_anything(stranger: Front, page: str) -> None:
     answer = stranger.get(page)
     assert answer.status_code == 403
@@ -72,18 +72,6 @@ def test_a_session_that_was_idle_for_long_is_over(front: Front) -> None:
     assert front.get("review").status_code == 200
     front.now += SESSION_SECONDS + 1
     assert front.get("review").status_code == 403
-
-
-def test_a_page_that_asks_by_itself_keeps_no_session_alive(front: Front) -> None:
-    for _ in range(3):
-        front.now += SESSION_SECONDS / 2 - 1
-        answered = front.get("jobs/live").status_code
-    assert answered == 403
-    front.enter()
-    for _ in range(3):
-        front.now += SESSION_SECONDS / 2 - 1
-        answered = front.get("jobs").status_code
-    assert answered == 200
 
 
 @pytest.mark.parametrize("host", ["localhost:8123", "evil.example", "127.0.0.1", "127.0.0.1:8124", "[::1]:8123"])
