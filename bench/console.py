@@ -234,7 +234,7 @@ class Console:
         return took, answer.text
 
 
-def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequence[str]]:
+def addresses(bed: Bed, session: str, entries: int) -> dict[str, Sequence[str]]:
     """Return the addresses to request for each page, one in each round."""
     choose = random.Random(9)
     words = [re.sub(r"[^\w ]", " ", question) for question in bed.questions[:40]]
@@ -258,16 +258,7 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
         "recall": ["recall"],
         "recall, search": ["recall?q=note-0001"],
         "recall, one session": [f"recall?session={session}"],
-        "sessions": ["sessions"],
-        "sessions, a page further on": [f"sessions?page={choose.randrange(1, 60)}" for _ in range(10)],
-        "sessions, search": ["sessions?q=project-7"],
-        "sessions, one": [f"sessions?id={session}"],
         "jobs": ["jobs"],
-        "jobs, a page further on": [f"jobs?page={choose.randrange(1, jobs // 25)}" for _ in range(20)],
-        "jobs, search": [f"jobs?q={choose.randrange(SESSIONS):08x}" for _ in range(10)],
-        "jobs, the live part": ["jobs/live"],
-        "schedules": ["jobs?view=schedules"],
-        "kinds": ["jobs?view=kinds"],
         "health": ["health"],
         "health, the entries": ["health/entries"],
         f"health{NO_WORKER}": ["health"],
@@ -275,7 +266,7 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
     }
 
 
-def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
+def measure(bed: Bed, session: str, rounds: int, only: str) -> bool:
     """Print the table; return whether every page met the goal."""
     console = Console(bed)
     worker = ProcessLock(bed.settings.state.worker_lock)
@@ -283,7 +274,7 @@ def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
     rows = []
     kept = True
     try:
-        for name, asked in addresses(bed, session, bed.entries, jobs).items():
+        for name, asked in addresses(bed, session, bed.entries).items():
             if only not in name:
                 continue
             if name.endswith(NO_WORKER):
@@ -340,7 +331,7 @@ def main(argv: list[str] | None = None) -> int:
             ensure_service(bed.settings, 120, wait_for_model=True)
         print(f"{args.entries} entries, {args.jobs} jobs, {acts} acts in the journal\n")
         try:
-            kept = measure(bed, session, args.jobs, args.rounds, args.only)
+            kept = measure(bed, session, args.rounds, args.only)
         finally:
             stop_background(bed.settings.state, "worker", "recall")  # They write into the folder until they end.
     print(f"\nEvery page under {GOAL_MS:.0f} ms (p95): {'kept' if kept else 'NOT kept'}.")

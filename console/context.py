@@ -40,7 +40,7 @@ from ..vault.wording import counted as counted
 from ..vault.wording import cut
 from .diff import side_by_side
 from .markdown import render_markdown
-from .times import ago, day_of, lasting, size, when, when_iso
+from .times import ago, size, when_iso
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -102,8 +102,7 @@ class ConsoleContext:
             "count": counted,
             "cut": cut,
         }
-        self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
-        self._templates.filters |= {"lasting": lasting, "size": size}
+        self._templates.filters |= {"when_iso": when_iso, "ago": ago, "size": size}
 
     # Addresses
 

@@ -15,11 +15,6 @@ def when(seconds: float | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M}"
 
 
-def day_of(seconds: float | None) -> str:
-    """`22 Nov 2026`; '–' for none."""
-    return when(seconds).partition(",")[0]
-
-
 def when_iso(text: str | None) -> str:
     """`when` for an ISO time; a day without a time stays a day."""
     try:

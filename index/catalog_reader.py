@@ -17,7 +17,6 @@ from typing import Literal, NamedTuple
 
 from ..runtime.days import effective_day
 from ..runtime.layout import INBOX
-from ..vault.automemory import COST_KIND
 from ..vault.entry import SKILL_KIND
 from . import database, schema
 from .ranking import EntryFacts
@@ -68,13 +67,6 @@ class StoredChunk(NamedTuple):
 
     ordinal: int
     text: str
-
-
-class SessionCount(NamedTuple):
-    """Numbers of entries first learned in a session, and the last day (ISO, or '') on which one was made."""
-
-    entries: int
-    last_day: str
 
 
 class CatalogReader:
@@ -145,11 +137,6 @@ class CatalogReader:
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.session = ? {_NEWEST_FIRST}"
         return [EntryRow(*row) for row in self._connection.execute(sql, (session,))]
 
-    def entries_at_paths(self, paths: Iterable[str]) -> list[EntryRow]:
-        """Return the entries at these paths, as far as they are indexed."""
-        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.path IN {VALUES_OF_JSON} {_NEWEST_FIRST}"
-        return [EntryRow(*row) for row in self._connection.execute(sql, (json.dumps(sorted(paths)),))]
-
     # Columns
 
     def distinct_values(self, column: Literal["kind", "project", "group_name"]) -> list[str]:
@@ -174,14 +161,6 @@ class CatalogReader:
         return int(
             self._connection.execute(f"SELECT count(*) FROM entry_meta WHERE {' AND '.join(conditions)}", values).get
         )
-
-    def count_by_session(self) -> dict[str, SessionCount]:
-        """Count the entries that were first learned in each session, without session costs."""
-        sql = (
-            "SELECT session, count(*), max(COALESCE(created, '')) FROM entry_meta "
-            "WHERE session > '' AND lower(COALESCE(kind, '')) <> ? GROUP BY session"
-        )
-        return {row[0]: SessionCount(row[1], row[2]) for row in self._connection.execute(sql, (COST_KIND,))}
 
     # Paths
 

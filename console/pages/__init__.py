@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..context import Page
-from . import entry, health, ideas, inbox, jobs, recall, review, search, sessions, watchlist
+from . import entry, health, ideas, inbox, jobs, recall, review, search, watchlist
 
 PAGES: tuple[Page, ...] = (
     review.PAGE,
@@ -12,7 +12,6 @@ PAGES: tuple[Page, ...] = (
     watchlist.PAGE,
     search.PAGE,
     recall.PAGE,
-    sessions.PAGE,
     jobs.PAGE,
     health.PAGE,
     entry.PAGE,

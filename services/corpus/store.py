@@ -33,19 +33,15 @@ class CorpusStore:
         """Return the cursors of all transcripts, by identity."""
         return self._cursors.all()
 
-    def sessions(self) -> dict[str, tuple[Marker, float]]:
-        """Return the mined sessions by id: what their markers would hold, and the time of the transcript's last change
-        (unix seconds)."""
+    def sessions(self) -> dict[str, Marker]:
+        """Return what the markers of the mined sessions would hold, by id."""
         return {
-            cursor["session"]: (
-                Marker(
-                    cursor["session"],
-                    transcript=cursor["path"],
-                    cwd=cursor["cwd"],
-                    host=cursor["host"],
-                    offset=cursor["offset"],
-                ),
-                cursor["modified"],
+            cursor["session"]: Marker(
+                cursor["session"],
+                transcript=cursor["path"],
+                cwd=cursor["cwd"],
+                host=cursor["host"],
+                offset=cursor["offset"],
             )
             for cursor in self.cursors().values()
             if cursor.get("session")

@@ -436,11 +436,6 @@ class Ledger(QueueDatabase):
         rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
 
-    def of_session(self, session: str) -> list[Job]:
-        """Return the newest twenty jobs that mined this session, newest first."""
-        rows = self.read(queries.JOBS_OF_SESSION, {"session": session})
-        return [job_from_row(row) for row in rows]
-
     def oldest_due(self) -> list[tuple[str, float]]:
         """Return for each kind with a due, waiting job how many seconds the oldest has waited."""
         return [tuple(row) for row in self.read(queries.OLDEST_DUE, {"now": self.now()})]

@@ -47,8 +47,6 @@ def pages(bed: Bed) -> Mapping[str, str]:
         "entry": "entry?path=login-tokens-last-for-fifteen-minutes",
         "recall": "recall",
         "receipts": f"recall?session={session}",
-        "sessions": "sessions",
-        "session": f"sessions?id={session}",
         "jobs": "jobs",
         "health": "health",
     }

@@ -13,7 +13,6 @@ from .browser import Windows, let_settle, press, said
 from .support import proposal
 from .test_jobs_page import dead_job, queued_job, state_of
 from .test_search_page import index, rule
-from .test_sessions_page import FIRST, known
 from .vaults import idea, inbox_note, pattern
 
 pytestmark = pytest.mark.slow
@@ -241,9 +240,8 @@ def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, wi
     )
     inbox_note(bed, "long", word)
     pattern(bed, "long", text=word)
-    known(bed, FIRST, project="c" * 60)
     page = windows.sign_in("phone" if size == "phone" else "desktop")
-    for address in (f"entry?path={path}", f"review?item={path}", "inbox?view=all", "watchlist", "sessions"):
+    for address in (f"entry?path={path}", f"review?item={path}", "inbox?view=all", "watchlist"):
         page.goto(windows.console.base + address)
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, address
     if size == "phone":

@@ -104,7 +104,6 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "entry": ("path",),
         "search": ("q", "kind", "project", "status", "tag", "since", "filter", "page"),
         "recall": ("q", "session", "page"),
-        "sessions": ("q", "id", "page"),
         "jobs": ("q",),
         "health": ("view",),
     }
@@ -184,8 +183,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "recall": ("caller", "project", "session"),
     f"recall?session={SESSION}": ("caller", "project", "slug", "near", "why", "stage", "degraded", "at"),
     f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
-    "sessions": ("host",),
-    f"sessions?id={SESSION}": ("started", "host", "cwd", "transcript", "error"),
     "jobs": ("kind", "error"),
     "health": ("hook", "purpose"),
     "health?view=whole": ("hook", "purpose"),
