@@ -1,15 +1,12 @@
-"""Progress at a terminal: a status line, the mining bar, and the jobs that are left."""
+"""Progress at a terminal: a status line, the mining bar, and the jobs that are being worked on."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable
-from datetime import datetime
 
 from ..services.corpus.backfill import KIND, Progress
 from ..tasks.queue.progress import RunProgress
-from ..tasks.queue.records import DueLater
 from .output import note
 from .terminal_safety import line_columns, redraw
 
@@ -97,23 +94,3 @@ def progress_line(progress: RunProgress) -> str:
     by = "the worker that is running works" if progress.elsewhere else "working"
     done = [] if progress.elsewhere else [f"{progress.done:,} done"]
     return f"{by} for {progress.seconds:.0f} s: {', '.join([*done, 'left: ' + ', '.join(left) if left else 'ending'])}"
-
-
-def later_line(later: Iterable[DueLater], now: datetime, *, running: bool) -> str:
-    """`due later: 2 research.idea (from 14:05), 1 adapt.evaluate (15:00); a running worker does that (…)`.
-
-    '' if nothing is due later. Times are in the zone of `now`; `running`: whether a worker runs.
-    """
-    told = [
-        f"{each.jobs:,} {each.kind} ({'from ' if each.jobs > 1 else ''}{_clock(each.first_at, now)})"
-        for each in sorted(later, key=lambda each: each.first_at)
-    ]
-    if not told:
-        return ""
-    who = "the worker that is running does that" if running else "a running worker does that (`memory service up`)"
-    return f"due later: {', '.join(told)}; {who}"
-
-
-def _clock(moment: float, now: datetime) -> str:
-    then = datetime.fromtimestamp(moment, now.tzinfo)
-    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"

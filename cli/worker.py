@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 
 from ..runtime.errors import SettingsError, UsageError
 from ..runtime.priority import lower_priority
@@ -13,14 +12,12 @@ from ..runtime.settings import Settings, load_settings, seems_switched_off
 from ..runtime.snapshot import config_stamp
 from ..services.pausing import pause_notice
 from ..tasks.jobs.wiring import build_worker
-from ..tasks.queue.records import DueLater
-from ..tasks.queue.scheduler import local_timezone
 from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
 from .arguments import is_given
 from .context import Context
 from .output import add_json, counted, note, print_json
-from .progress import StatusLine, later_line, progress_line
+from .progress import StatusLine, progress_line
 
 EPILOG = """example:
   memory service worker --until-idle
@@ -100,7 +97,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             on_progress=(lambda progress: line.show(progress_line(progress))) if line.shown else None,
         )
     if args.json:
-        print_json(asdict(report) | {"later": [_as_json(each) for each in report.later]})
+        print_json(asdict(report))
     else:
         _print(report, paused=pause_notice(settings) is not None)
     if report.timed_out:  # Or a signal ended it.
@@ -135,10 +132,3 @@ def _print(report: RunReport, *, paused: bool) -> None:
         names = ("done", "retried", "dead", "postponed", "delayed")
         counts = {name: getattr(report, name) for name in names}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
-    if line := later_line(report.later, datetime.now(local_timezone()), running=report.elsewhere):
-        print(line)
-
-
-def _as_json(later: DueLater) -> dict[str, object]:
-    first_at = datetime.fromtimestamp(later.first_at, UTC).isoformat(timespec="seconds")
-    return {"kind": later.kind, "jobs": later.jobs, "first_at": first_at}

@@ -26,7 +26,6 @@ from .records import (
     Backlog,
     Claim,
     Due,
-    DueLater,
     Job,
     JobNotFound,
     JobStateRefused,
@@ -447,10 +446,6 @@ class Ledger(QueueDatabase):
     def to_do(self) -> Mapping[str, int]:
         """Return how many jobs of each kind are running, or due and not paused."""
         return dict(self.read(queries.TO_DO, {"now": self.now()}))
-
-    def due_later(self) -> list[DueLater]:
-        """Return the jobs that are due later and not paused, in order of time."""
-        return [DueLater(*row) for row in self.read(queries.DUE_LATER, {"now": self.now()})]
 
     def worker(self) -> WorkerBeat | None:
         """Return the last worker's last beat."""

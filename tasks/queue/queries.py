@@ -157,12 +157,6 @@ TO_DO = """
                AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind))
     GROUP BY kind ORDER BY kind
 """
-DUE_LATER = """
-    SELECT kind, count(*), min(run_at) FROM job
-    WHERE state = 'queued' AND run_at > :now
-          AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
-    GROUP BY kind ORDER BY min(run_at), kind
-"""
 
 # ---- pausing, schedules, the worker
 

@@ -89,15 +89,6 @@ class Backlog:
 
 
 @dataclass(frozen=True)
-class DueLater:
-    """Jobs of one kind that are due later, the first at `first_at`, in unix seconds."""
-
-    kind: str
-    jobs: int
-    first_at: float
-
-
-@dataclass(frozen=True)
 class WorkerBeat:
     """The worker's last beat."""
 

@@ -32,7 +32,6 @@ from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Claim, Ledger
 from .progress import OnProgress, ProgressReporter
-from .records import DueLater
 from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .spool import Spool
@@ -102,8 +101,6 @@ class RunReport:
     timed_out: bool
     elsewhere: bool = False
     """Another worker was running and did the work; the counts are unknown and 0."""
-    later: Sequence[DueLater] = ()
-    """The `delayed` by kind, without kinds that the user has paused."""
 
 
 class Worker:
@@ -179,7 +176,7 @@ class Worker:
                     again = not self._leaving and self._lost_queue()
                     self._drain()
                     if not again or self._signals:
-                        delayed, later = self._ledger.backlog().delayed, self._ledger.due_later()
+                        delayed = self._ledger.backlog().delayed
                         break
                 self._leaving = False
         except WorkerRunning:
@@ -194,7 +191,6 @@ class Worker:
             delayed=delayed,
             seconds=time.monotonic() - started,
             timed_out=timed_out,
-            later=later,
         )
 
     @property
@@ -255,8 +251,8 @@ class Worker:
                 if reporter.is_due():
                     reporter.report(ledger, elsewhere=True)
                 time.sleep(IDLE_POLL_SECONDS)
-            delayed, later, seconds = ledger.backlog().delayed, ledger.due_later(), time.monotonic() - started
-            return RunReport(0, 0, 0, 0, 0, delayed, seconds, timed_out, elsewhere=True, later=later)
+            seconds = time.monotonic() - started
+            return RunReport(0, 0, 0, 0, 0, ledger.backlog().delayed, seconds, timed_out, elsewhere=True)
 
     # ---- starting
 

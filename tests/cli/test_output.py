@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,6 @@ from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.output import with_home
 from memoryvault.cli.progress import progress_line
 from memoryvault.runtime.lock import hold_lock
-from memoryvault.runtime.settings import load_settings
-from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.command import Command
@@ -170,23 +167,6 @@ def test_the_progress_line_names_kinds_of_jobs() -> None:
     assert progress_line(RunProgress(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
         "the worker that is running works for 2 s: left: 2 research.idea"
     )
-
-
-def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) -> None:
-    sandbox.memory("jobs", "list")
-    hour = timedelta(hours=1)
-    with open_ledger(load_settings(sandbox.environment)) as ledger:
-        ledger.enqueue("research.idea", {"slug": "a"}, delay_seconds=2 * hour.total_seconds())
-        ledger.enqueue("research.idea", {"slug": "b"}, delay_seconds=hour.total_seconds())
-        ledger.enqueue("discover.scan", delay_seconds=hour.total_seconds())
-        ledger.pause("discover.scan")
-    (later,) = sandbox.json(*WORKER)["later"]
-    assert (later["kind"], later["jobs"]) == ("research.idea", 2)
-    assert timedelta() < datetime.fromisoformat(later["first_at"]) - datetime.now(UTC) <= hour
-    counts, line = sandbox.memory(*WORKER).splitlines()
-    assert counts.endswith("3 delayed")
-    assert line.startswith("due later: 2 research.idea (from ")
-    assert "discover" not in line, "no worker does what is paused"
 
 
 def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbox) -> None:

@@ -261,7 +261,6 @@ def look(state: StatePaths) -> None:
     """As commands do; each says in a line that the file can't be used, or answers."""
     views: list[Callable[[Ledger], object]] = [
         lambda ledger: ledger.list_jobs(most=100),
-        lambda ledger: ledger.due_later(),
         lambda ledger: ledger.worker(),
         lambda ledger: ledger.paused(),
     ]
