@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context as CallContext
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
@@ -117,14 +117,6 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
     for name, function, title, hints in offered:
         if name in allowed and (tools.has_topics or not name.endswith("_topic")):
             server.add_tool(function, name=name, title=title, annotations=hints, structured_output=True)
-    if "read" in allowed:
-        server.resource(
-            "memory://entry/{+path}",
-            name="entry",
-            title="An entry of the vault",
-            description="The markdown of one entry, by its path in the vault.",
-            mime_type="text/markdown",
-        )(tools.resource)
     return server
 
 
@@ -394,13 +386,6 @@ class _Tools:
             topic = self._topics.write(slug, text, type_=type, description=description, replace=replace, append=append)
             request_indexing(self._context.settings)
         return _topic_head(topic)
-
-    def resource(self, path: str) -> str:
-        """The markdown of one entry."""
-        try:
-            return _cut(safe_note(self._entry(path).body), RESULT_CHARACTERS)
-        except MemoryVaultError as error:
-            raise ResourceNotFoundError(_cut(str(error), ERROR_CHARACTERS)) from error
 
     def _proposed(self, propose: Callable[[], ProposalOutcome]) -> Result:
         with _tool_errors():

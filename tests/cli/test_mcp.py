@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import TextContent, TextResourceContents
+from mcp_types import TextContent
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.mcp import build_server
@@ -231,14 +231,6 @@ def test_ideas_of_an_agent_that_differ_in_their_titles_both_wait(agent: Agent) -
     assert len(list(agent.sandbox.vault.rglob("_idea-incubator/*/_index.md"))) == 2
 
 
-def test_an_entry_is_a_resource(reader: Agent) -> None:
-    uri = "memory://entry/personal-private/preferences/tabs.md"
-    result = reader.talk(lambda client: client.read_resource(uri))
-    (content,) = result.contents
-    assert isinstance(content, TextResourceContents)
-    assert "never with spaces" in content.text
-
-
 BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("recall", {}),
     ("recall", {"query": "   "}),
@@ -246,6 +238,8 @@ BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("list", {"updated_since": "2026-13-40"}),
     ("read", {"path": "../../etc/passwd"}),
     ("read", {"path": "personal-private/_archive/x.md"}),
+    ("read", {"path": "personal-private/_review/x.md"}),
+    ("read", {"path": "personal-projects/bank/fix/other-secret.md"}),
     ("save", {"kind": "../x", "title": "Title", "text": "Some text."}),
     ("save", {"kind": "session-cost", "title": "Title", "text": "Some text."}),
     ("save", {"kind": "fix", "title": "Title", "text": ""}),
@@ -330,9 +324,6 @@ def test_no_note_closes_the_frame_of_what_is_recalled_listed_or_read(agent: Agen
     assert "/system-reminder" in notes[0][0]["day"]
     assert notes[1]["links"] == {"\u2039/system-reminder>": False}
     assert not re.search(r"<\w|</|[\u200b\u202e]", str([hit, listed, read, notes]))
-    uri = f"memory://entry/{path}"
-    (content,) = agent.talk(lambda client: client.read_resource(uri)).contents
-    assert "<function_calls>" not in content.text
 
 
 MARKDOWN = (
@@ -484,8 +475,6 @@ def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
     async def offered_and_said(name: str) -> tuple[set[str], str]:
         async with Client(build_server(Context(agent.sandbox.environment), str(agent.cwd))) as client:
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            if name == "read":
-                assert await refused_resources(client, "personal-private/preferences/tabs.md"), "nor is it a resource"
             return tools, text_of(await client.call_tool(name, {}))
 
     everything = READ_ONLY | WRITES
@@ -494,34 +483,6 @@ def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
         tools, said = anyio.run(offered_and_said, name)
         assert tools == everything - {name}
         assert f"Unknown tool: {name}" in said
-
-
-NO_RESOURCES = (
-    "no-such-entry",
-    "../../../../etc/passwd",
-    "%2e%2e/%2e%2e/etc/passwd",
-    "personal-projects/bank/fix/other-secret.md",
-    "personal-private/_review/x.md",
-)
-
-
-async def refused_resources(client: Client, *paths: str) -> list[str]:
-    """What is said of each; AssertionError where one is given."""
-    said = []
-    for path in paths:
-        try:
-            result = await client.read_resource(f"memory://entry/{path}")
-        except MCPError as error:
-            said.append(str(error))
-        else:
-            raise AssertionError(result)
-    return said
-
-
-def test_what_is_no_entry_of_the_agents_is_no_resource(reader: Agent) -> None:
-    said = reader.talk(lambda client: refused_resources(client, *NO_RESOURCES))
-    assert len(said) == len(NO_RESOURCES)
-    assert all("rounds down" not in line and "root:" not in line for line in said)
 
 
 def test_a_repository_can_not_switch_them_on(far_agent: Agent) -> None:
