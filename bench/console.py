@@ -260,9 +260,7 @@ def addresses(bed: Bed, session: str, entries: int) -> dict[str, Sequence[str]]:
         "recall, one session": [f"recall?session={session}"],
         "jobs": ["jobs"],
         "health": ["health"],
-        "health, the entries": ["health/entries"],
         f"health{NO_WORKER}": ["health"],
-        f"health, the entries{NO_WORKER}": ["health/entries"],
     }
 
 

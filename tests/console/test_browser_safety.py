@@ -105,7 +105,7 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "search": ("q", "kind", "project", "status", "tag", "since", "filter", "page"),
         "recall": ("q", "session", "page"),
         "jobs": ("q",),
-        "health": ("view",),
+        "health": ("q",),
     }
     assert set(asked) == {one.name for one in PAGES}
     for address, names in asked.items():
@@ -185,8 +185,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
     "jobs": ("kind", "error"),
     "health": ("hook", "purpose"),
-    "health?view=whole": ("hook", "purpose"),
-    "health/entries": (),
     "watchlist": (),
     "search?status=any": (),
     "search?q=pwned&weak=1&status=any": (),

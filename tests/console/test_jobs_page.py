@@ -11,7 +11,6 @@ from memoryvault.tests.cli.test_doctor import hanging_service
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
-from .test_search_page import rule
 
 
 def dead_job(bed: Bed) -> int:
@@ -69,27 +68,18 @@ def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> N
 
 
 def test_an_empty_vault_is_well(front: Front) -> None:
-    text = visible(front.get("health", view="whole"))
+    text = visible(front.get("health"))
     assert "All is well. No worker runs now: memory service up" in text
 
 
 def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
     with hanging_service(bed.settings.state):
-        assert "Recall service does not answer process 4711" in visible(front.get("health", view="whole"))
-
-
-def test_the_count_of_entries_is_a_part(bed: Bed, front: Front) -> None:
-    rule(bed, "a-rule", "Something.")
-    entries = front.get("health/entries")
-    assert visible(entries) == "All 1 personal-private 1"
-    assert "<html" not in entries.text
-    assert visible(entries) in visible(front.get("health", view="whole"))
+        assert "Recall service does not answer process 4711" in visible(front.get("health"))
 
 
 def test_without_the_vault_the_page_shows_the_rest(bed: Bed, front: Front) -> None:
     bed.vault.rmdir()
-    assert visible(front.get("health/entries")) == "They cannot be counted now."
-    assert "Memory" in visible(front.get("health", view="whole"))
+    assert "Hooks of the last" in visible(front.get("health"))
 
 
 def test_times_and_sizes_are_short() -> None:

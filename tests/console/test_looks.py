@@ -16,7 +16,7 @@ from .demo import demo_vault
 from .screenshots import pages, wait_for_parts
 from .support import Front
 from .test_jobs_page import queued_job
-from .vaults import inbox_note
+from .vaults import SESSION, inbox_note, transcript
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -147,12 +147,20 @@ def test_the_buttons_of_the_inbox_and_every_tab_are_seen_without_scrolling(
             assert part.evaluate("(part) => part.scrollWidth - part.clientWidth") <= 1, address
 
 
-def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_keys(bed: Bed, windows: Windows) -> None:
+def said_once(bed: Bed) -> None:
+    """A proposal whose page asks for what was said around it once it is shown."""
+    source = [{"host": "claude", "session": SESSION, "records": ["3f0c6a52-r0"]}]
+    bed.note("personal-private/_review/tabs.md", "Use tabs.", kind="preferences", status="pending", source=source)
+    transcript(bed.root, [("user", "Use tabs.")])
+
+
+def test_what_was_said_comes_by_itself_and_holds_up_neither_focus_nor_keys(bed: Bed, windows: Windows) -> None:
+    said_once(bed)
     page = windows.sign_in()
     held: list[Route] = []
-    page.route("**/health/entries", lambda route: held.append(route))
-    page.goto(windows.console.base + "health")
-    page.wait_for_selector("text=They are being counted")
+    page.route("**/review/said*", lambda route: held.append(route))
+    page.goto(windows.console.base + "review")
+    page.wait_for_selector("text=It is being looked up")
     assert page.locator(".later a").is_hidden()
     page.wait_for_timeout(400)  # console.js lets no key decide on what has only just appeared
     page.focus("nav [data-go=h]")
@@ -160,19 +168,20 @@ def test_the_count_of_entries_comes_by_itself_and_holds_up_neither_focus_nor_key
     page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")
     held[0].continue_()
-    page.wait_for_selector("#entries + dl")
+    page.wait_for_selector(".talk")
     assert page.locator(".later").count() == 0
     assert page.evaluate("document.activeElement.dataset.go") == "h"
-    assert page.url.endswith("/health")
+    assert page.url.endswith("/review")
 
 
-def test_the_count_of_entries_is_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
+def test_what_was_said_is_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
+    said_once(bed)
     page = windows.sign_in(script=False)
-    page.goto(windows.console.base + "health")
+    page.goto(windows.console.base + "review")
     assert page.locator(".later:visible").count() == 1
     assert page.locator(".meanwhile:visible").count() == 0
-    page.click("text=Count them")
-    assert page.inner_text("#entries + dl").split() == ["All", "0"]
+    page.click("text=Show it")
+    page.wait_for_selector(".talk")
 
 
 def test_every_page_is_reached_by_two_keys(bed: Bed, windows: Windows) -> None:

@@ -58,7 +58,7 @@ def test_the_cookie_is_strict_out_of_scripts_reach_and_for_this_console_alone(st
     assert "max-age" not in cookie
 
 
-@pytest.mark.parametrize("page", ["", *(page.name for page in PAGES), "health/entries", "no-such-page"])
+@pytest.mark.parametrize("page", ["", *(page.name for page in PAGES), "no-such-page"])
 def test_without_a_session_no_page_shows_anything(stranger: Front, page: str) -> None:
     answer = stranger.get(page)
     assert answer.status_code == 403
