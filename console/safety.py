@@ -8,7 +8,7 @@ of a host as one site: so the cookie is limited to a random path, which is reque
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -89,11 +89,10 @@ class Guard:
         state["session"] = session
         state["form"] = {}
         if scope["method"] == "POST":
-            body, refusal = await self._change(headers, receive, session, state)
+            refusal = await self._change(headers, receive, session, state)
             if refusal is not None:
                 await refusal(scope, receive, answer)
                 return
-            receive = _replayed(body)
         await self._app(scope, receive, answer)
 
     def _outsider(self, scope: Scope, headers: Headers) -> Response | None:
@@ -137,13 +136,13 @@ class Guard:
 
     async def _change(
         self, headers: Headers, receive: Receive, session: Session, state: dict[str, object]
-    ) -> tuple[bytes, Response | None]:
-        """Read and check the form of a change; the body, or a refusal."""
+    ) -> Response | None:
+        """Read the form of a change into `state["form"]`, which is all that pages get of it; or return a refusal."""
         if headers.get("content-type", "").split(";")[0].strip().lower() != FORM_TYPE:
-            return b"", self._refuse(415, "A change comes as a form.")
+            return self._refuse(415, "A change comes as a form.")
         body = await _read(receive)
         if body is None:
-            return b"", self._refuse(413, "That is too much for one form.")
+            return self._refuse(413, "That is too much for one form.")
         try:
             fields = dict(
                 parse_qsl(
@@ -155,11 +154,11 @@ class Guard:
                 )
             )
         except (ValueError, UnicodeError):
-            return b"", self._refuse(400, "The form cannot be read.")
+            return self._refuse(400, "The form cannot be read.")
         if not session.is_own(fields.pop(CSRF_FIELD, "")):
-            return b"", self._refuse(403, "This form is not of this window's session; nothing was done. Load it again.")
+            return self._refuse(403, "This form is not of this window's session; nothing was done. Load it again.")
         state["form"] = fields
-        return body, None
+        return None
 
     def _cookie(self, headers: Headers) -> str:
         # Another server of this machine can set a cookie of our name for all paths; the longest path comes first.
@@ -196,13 +195,3 @@ async def _read(receive: Receive) -> bytes | None:
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
-
-
-def _replayed(body: bytes) -> Callable[[], Awaitable[Message]]:
-    """A receive function that returns the body again."""
-    left = [body]
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": left.pop() if left else b"", "more_body": False}
-
-    return receive

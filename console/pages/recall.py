@@ -76,7 +76,6 @@ def _one(context: ConsoleContext, request: Request, session: str) -> Response:
         prompts=prompt_words(context.settings, listed.rows),
         reasons=WHY_NOT_SHOWN,
         in_words=DEGRADED_MESSAGES,
-        stages=stages,
     )
 
 
@@ -125,13 +124,6 @@ def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
         recalls.slow_ms = max(recalls.slow_ms, row["ms"].get("total") or 0.0)
         recalls.degraded += bool(row["degraded"])
     return list(found.values())
-
-
-def stages(one: Mapping[str, Any]) -> Sequence[tuple[str, float, float]]:
-    """(stage, milliseconds, share of the slowest stage) in the order they ran."""
-    taken = [(name, ms) for name, ms in one["ms"].items() if name != "total" and ms is not None]
-    most = max((ms for _, ms in taken), default=0.0) or 1.0
-    return [(name, ms, ms / most) for name, ms in taken]
 
 
 _NOTHING: Mapping[str, Any] = {

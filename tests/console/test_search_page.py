@@ -180,7 +180,7 @@ def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front
     assert "login given 0.69 0.73 17.7 +2.5" in text
     assert "Answered by keywords only: the model was late." in text
     assert "near below the floor; score 0.10, answers -1.5" in text
-    assert "4.5 ms, by stage keyword 3.0 ms check 1.0 ms" in text
+    assert "4.5 ms (keyword 3.0, check 1.0)" in text
     assert "a prompt of 9 characters, 12 tokens given" in text
 
 
