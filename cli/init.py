@@ -59,7 +59,7 @@ from .hook_trial import HookTime, try_hooks
 from .model import KNOWN_MEGABYTES, fetch
 from .output import add_json, counted, cut, home_path, note, print_json
 from .path_arguments import named_path
-from .processes import ensure_worker, states_in_use, stop_replaced
+from .processes import ensure_worker, stop_replaced
 from .progress import draw_mining
 from .settings_file import write_setting
 from .terminal import is_agreed, read_choice
@@ -365,7 +365,7 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
         raise VaultUnavailable(
             f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
         ) from error
-    before = states_in_use(context.env)
+    before = settings.state if settings.vault_path else None
     write_setting(settings.config_file, "vault", "path", str(vault))
     if consents.reader is not None:
         write_setting(settings.config_file, "reflection", "miner", consents.reader)
@@ -376,7 +376,8 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
         note(f"memory: MEMORY_VAULT_PATH is set and overrides the settings file: {settings.vault_path}")
     ensure_state(settings.state)
     allow_starts(settings.state)
-    if stopped := stop_replaced(before, settings, context.env):
+    stopped = stop_replaced(before, settings, context.env) if before else []
+    if stopped:
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
         pass  # This creates queue.db, which hooks never do.

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal
 
 from ..runtime.background import start_in_background
-from ..runtime.errors import SettingsError
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
-from ..runtime.settings import Settings, load_settings
+from ..runtime.settings import Settings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, worker_command
 from .output import note
 
@@ -40,29 +39,15 @@ def _worker_comes(settings: Settings, wait_seconds: float) -> bool:
     return True
 
 
-def states_in_use(env: Mapping[str, str]) -> list[StatePaths]:
-    """Return the state folders that `memory init` may be about to replace.
-
-    These are those of the vault in `env` and of the vault in the settings file, each with and without MEMORY_STATE_DIR.
-    """
-    found: dict[str, StatePaths] = {}
-    for without in ((), ("MEMORY_VAULT_PATH",), ("MEMORY_STATE_DIR",), ("MEMORY_VAULT_PATH", "MEMORY_STATE_DIR")):
-        with suppress(SettingsError):
-            state = load_settings({name: value for name, value in env.items() if name not in without}).state
-            found[state.root] = state
-    return list(found.values())
-
-
-def stop_replaced(before: Sequence[StatePaths], settings: Settings, env: Mapping[str, str]) -> list[str]:
-    """Stop processes in state folders of `before` other than the chosen vault's; return their names.
+def stop_replaced(before: StatePaths, settings: Settings, env: Mapping[str, str]) -> list[str]:
+    """Stop processes in the state folder `before`, if it is not the chosen vault's; return their names.
 
     Nothing else would stop them: hooks, commands and `memory uninstall` know the chosen vault alone. The login
     service's worker is started again for that vault.
     """
-    stopped: list[str] = []
-    for state in before:
-        if state.root != settings.state.root:
-            stopped += (name for name in stop_background(state, "worker", "recall") if name not in stopped)
+    if before.root == settings.state.root:
+        return []
+    stopped = stop_background(before, "worker", "recall")
     if "worker" in stopped:
         manager = service_manager(env)
         if manager.state().installed:

@@ -123,23 +123,6 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
             live.run("uninstall", env={"MEMORY_VAULT_PATH": str(vault)})
 
 
-def test_what_init_may_replace_is_named_by_the_variables_or_by_the_settings_file(tmp_path: Path) -> None:
-    config = tmp_path / "config.toml"
-    config.write_text(f"[vault]\npath = '{tmp_path}/One/MemoryVault'\n")
-    home = {"HOME": str(tmp_path), "MEMORY_CONFIG": str(config)}
-    variables = {"MEMORY_VAULT_PATH": f"{tmp_path}/Two/MemoryVault", "MEMORY_STATE_DIR": f"{tmp_path}/state"}
-
-    def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
-        roots = [Path(state.root) for state in processes.states_in_use(env)]
-        return sorted((root.name.partition("-")[0], str(root.parent.relative_to(tmp_path))) for root in roots)
-
-    usual = str(load_settings(home).state_root.relative_to(tmp_path))
-    assert named(home) == [("one", usual)]
-    assert named({**home, **variables}) == sorted((v, where) for v in ("one", "two") for where in (usual, "state"))
-    config.write_text("")
-    assert named(home) == []
-
-
 @pytest.mark.slow
 def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -155,10 +138,10 @@ def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
     env = {**sandbox.environment, "PATH": f"{systemctl.parent}:{os.environ['PATH']}"}
     with sandbox.process("service", "worker"):
         wait_until(lambda: lock_holder(before.worker_lock) is not None, "the unit's worker runs")
-        assert processes.stop_replaced([before], load_settings(env), env) == []
+        assert processes.stop_replaced(before, load_settings(env), env) == []
         assert not told.exists(), "the vault is the same"
         settings = load_settings({**env, "MEMORY_VAULT_PATH": str(sandbox.root / "Two" / VAULT_NAME)})
-        assert processes.stop_replaced([before], settings, env) == ["worker"]
+        assert processes.stop_replaced(before, settings, env) == ["worker"]
         assert lock_holder(before.worker_lock) is None
     assert "--user restart memoryvault.service" in told.read_text().splitlines()
 
