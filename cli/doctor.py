@@ -362,22 +362,15 @@ def _pending_passages(context: Context) -> int:
 def _service(context: Context) -> Iterator[None]:
     """Run the block with a recall service whose model is loaded: the running one, else a new one.
 
-    A new one is stopped afterwards unless hooks will use it.
+    A new one is stopped afterwards unless hooks will use it. Raises ServiceUnavailable if there is none: a running one
+    that does not answer is not stopped, since `memory service up` would then stop its worker as well.
     """
-    # A hanging service is not stopped: `memory service up` would then stop its worker as well.
     is_ours = lock_holder(context.state.recall_lock) is None
-    with RecallClient(context.state.recall_socket) as client:
-        try:
-            client.ping()
-            yield
-            return
-        except ServiceUnavailable:
-            pass
     if not is_ours:
-        _wait_for_answer(context)
+        _require_answer(context, time.monotonic() + ANSWER_SECONDS)
     try:
         if not ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True):
-            _require_answer(context)
+            _require_answer(context, 0.0)
         yield
     finally:
         # Without hooks nothing would use it or stop it.
@@ -385,31 +378,23 @@ def _service(context: Context) -> Iterator[None]:
             stop_background(context.state, "recall")
 
 
-def _wait_for_answer(context: Context) -> None:
-    """Wait until the running service answers or ends. Raises ServiceUnavailable if it hangs."""
-    until = time.monotonic() + ANSWER_SECONDS
+def _require_answer(context: Context, until: float) -> None:
+    """Wait until the service answers, also while it loads its model, or has ended.
+
+    Raises ServiceUnavailable if it does neither until then (`time.monotonic`).
+    """
     with RecallClient(context.state.recall_socket) as client:
-        while lock_holder(context.state.recall_lock) is not None:
+        while (process := lock_holder(context.state.recall_lock)) is not None:
             try:
                 client.ping(max(0.1, until - time.monotonic()))
-            except ServiceUnavailable:
-                if time.monotonic() >= until:
-                    _require_answer(context)
-                time.sleep(0.1)
-            else:
                 return
-
-
-def _require_answer(context: Context) -> None:
-    """Raise ServiceUnavailable if the service does not answer; one that still loads its model answers."""
-    with RecallClient(context.state.recall_socket) as client:
-        try:
-            client.ping()
-        except ServiceUnavailable as error:
-            if (process := lock_holder(context.state.recall_lock)) is None:
-                raise
-            hung = f"the recall service runs as process {process} and does not answer: `kill -9 {process}` ends it"
-            raise ServiceUnavailable(f"{hung}, and {_what_starts_another(context, 'memory service serve')}") from error
+            except ServiceUnavailable as error:
+                if time.monotonic() >= until:
+                    raise ServiceUnavailable(
+                        f"the recall service runs as process {process} and does not answer: `kill -9 {process}` ends "
+                        f"it, and {_what_starts_another(context, 'memory service serve')}"
+                    ) from error
+            time.sleep(0.1)
 
 
 def _miner(context: Context) -> Finding:
