@@ -243,7 +243,7 @@ def addresses(bed: Bed, session: str, entries: int) -> dict[str, Sequence[str]]:
         "review, a page further on": [f"review?page={choose.randrange(1, 25)}" for _ in range(10)],
         "review, search": [f"review?q={word.split()[0]}" for word in words if word.split()],
         "inbox": ["inbox"],
-        "inbox, every note": [f"inbox?view=all&page={choose.randrange(1, 50)}" for _ in range(10)],
+        "inbox, a page further on": [f"inbox?page={choose.randrange(1, 50)}" for _ in range(10)],
         "ideas": ["ideas"],
         "watchlist": ["watchlist"],
         "review, one that is gone": ["review?item=personal-private/_review/gone.md"],

@@ -20,7 +20,7 @@ from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..runtime.days import parse_local_day
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
-from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
+from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify, validate_kind, validate_slug
 from ..vault.entry import Entry
@@ -51,15 +51,9 @@ class TriageOutcome:
     """Path of the kept note."""
 
 
-def plan_triage(
-    settings: Settings, reviewer: Reviewer, notes: Sequence[Entry] | None = None
-) -> tuple[list[TriageStep], dict[str, Entry]]:
-    """Return the steps to do, and the inbox by path, without notes that hold a decision of the user.
-
-    `notes` restricts it to these notes of the inbox.
-    """
-    waiting = reviewer.waiting(INBOX) if notes is None else notes
-    entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
+def plan_triage(settings: Settings, reviewer: Reviewer) -> tuple[list[TriageStep], dict[str, Entry]]:
+    """Return the steps to do, and the inbox by path, without notes that hold a decision of the user."""
+    entries = {entry.path: entry for entry in reviewer.waiting(INBOX) if "decision" not in entry.extra}
     wordings = {path: wording_of_saying(statement_of(entry.body)) for path, entry in entries.items()}
     with SemanticSimilarity(settings) as meaning:
 
@@ -107,25 +101,6 @@ def run_triage(
         except (EditConflict, EntryNotFound, EntryInvalid) as error:
             results.append(TriageOutcome(step, f"left: {error}"))
     return results
-
-
-def carry_out_step(
-    settings: Settings, reviewer: Reviewer, step: TriageStep, seen: Mapping[str, str], answer: Literal["yes", "reject"]
-) -> TriageOutcome:
-    """Carry out one step on the user's request. `seen` has the hash of each of its notes as shown to the user.
-
-    Raises EntryNotFound or EditConflict if one of them is gone or changed, EntryInvalid, VaultUnavailable.
-    """
-    with reviewer.journal.locked():
-        entries = {}
-        for path in step.paths:
-            if special_folder(path) != INBOX:
-                raise EntryInvalid(f"{path} is not in the inbox")
-            entries[path] = reviewer.store.read(path)
-            if entries[path].content_hash != seen.get(path):
-                raise EditConflict(f"{path} was changed since you saw it: look at it again")
-        doer = _Runner(settings, reviewer, entries, reviewer.journal.new_run("triage"), confirmed=True)
-        return doer.reject(step) if answer == "reject" else doer.do(step)
 
 
 class _Runner:

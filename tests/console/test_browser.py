@@ -120,28 +120,11 @@ def act(page: Page, what: str, told: str) -> None:
     expect(page.locator("#said")).to_contain_text(told)
 
 
-def test_the_inbox_group_by_group_and_note_by_note(bed: Bed, windows: Windows) -> None:
-    inbox_note(bed, "often", "Run the linter before each push.", occurrences=5)
-    inbox_note(bed, "old", "Seems to work in a dark terminal.", created="2024-01-01", updated="2024-01-01")
-    for name in ("lists", "parser"):
-        inbox_note(bed, f"{name}-1", f"Prefer short functions in the {name} of the shop.")
-        inbox_note(bed, f"{name}-2", f"Prefer short functions in the {name} of the shop!")
+def test_the_inbox_note_by_note(bed: Bed, windows: Windows) -> None:
+    for name in ("parser-1", "parser-2"):
+        inbox_note(bed, name, f"Prefer short functions in the {name} of the shop.")
     windows.sign_in().close()
     page = windows.open("inbox")
-    act(page, "y", "promoted: personal-private/_review/often.md")
-    act(page, "y", "expired: personal-private/_archive/old.md")
-    act(page, "y", f"merged: {INBOX}/lists-")
-    assert bed.store.read("personal-private/_review/often.md").status == "pending"
-    assert bed.store.read("personal-private/_archive/old.md").status == "archived"
-    (merged,) = [entry for entry in bed.entries() if "lists" in entry.path and entry.special == "_inbox"]
-    assert merged.occurrences == 2
-    before = bed.files()
-    act(page, "x", "rejected: personal-private/_archive/parser-1.md (2 notes)")
-    assert not [path for path in bed.files() if path.startswith(f"{INBOX}/parser-")]
-    act(page, "u", "took back: rejected")
-    assert bed.files() == before
-
-    page = windows.open("inbox?view=all")
     act(page, "[aria-label='Approve parser-1']", "approved: personal-private/preferences/parser-1.md")
     act(page, "[aria-label='Reject parser-2']", "rejected: personal-private/_archive/parser-2.md")
     assert bed.store.read("personal-private/preferences/parser-1.md").status == "active"
@@ -241,7 +224,7 @@ def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, wi
     inbox_note(bed, "long", word)
     pattern(bed, "long", text=word)
     page = windows.sign_in("phone" if size == "phone" else "desktop")
-    for address in (f"entry?path={path}", f"review?item={path}", "inbox?view=all", "watchlist"):
+    for address in (f"entry?path={path}", f"review?item={path}", "inbox", "watchlist"):
         page.goto(windows.console.base + address)
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, address
     if size == "phone":

@@ -88,7 +88,7 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "review?item=personal-private/_review/known-kind.md",
         f"review?item=personal-private/_review/known-kind.md&panel=supersede&old={OLD}",
         "review?item=personal-private/_review/known-kind.md&panel=edit",
-        "inbox?view=all",
+        "inbox",
         f"entry?path={OLD}",
         f"entry?path=personal-private/_review/{evil_name}.md",
         "watchlist?view=all",

@@ -113,7 +113,7 @@ def test_after_a_decision_on_a_row_the_focus_is_on_the_next_row(bed: Bed, window
     for number in range(25):
         inbox_note(bed, f"note-{number:02d}", f"A guess about thing {number:02d}.")
     page = windows.sign_in()
-    page.goto(windows.console.base + "inbox?view=all")
+    page.goto(windows.console.base + "inbox")
     rows = page.locator("tbody tr")
     ninth, tenth = rows.nth(8).locator("th").inner_text(), rows.nth(9).locator("th").inner_text()
     page.focus(f"tr:has-text('{ninth}') >> text=Reject")
@@ -137,7 +137,7 @@ def test_the_buttons_of_the_inbox_and_every_tab_are_seen_without_scrolling(
     inbox_note(bed, "one", f"A guess about {'some/folder_with_a_name/' * 6}file.go, which is said at some length.")
     queued_job(bed)
     page = windows.sign_in(size)
-    for address, name in (("inbox?view=all", "Reject"), ("jobs", "Cancel")):
+    for address, name in (("inbox", "Reject"), ("jobs", "Cancel")):
         page.goto(windows.console.base + address)
         button = page.locator(f"main :text('{name}')").first
         box = button.bounding_box()

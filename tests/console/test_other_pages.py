@@ -32,34 +32,19 @@ def press(front: Front, page: Any, action: str, **fields: str) -> Any:
     return front.post(action, None, **form)
 
 
-def test_a_group_that_another_window_decided_in_part_is_left(bed: Bed, front: Front) -> None:
+def test_a_note_of_the_inbox_that_another_window_decided_is_left(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.")
-    inbox_note(bed, "two", "Prefer short functions in the parser!")
     page = front.get("inbox")
-    front.decide(bed.store.read("personal-private/_inbox/two.md"), "reject")
+    front.decide(bed.store.read("personal-private/_inbox/one.md"), "reject")
     files = bed.files()
-    assert "decided elsewhere already (rejected: two)" in said(press(front, page, "inbox/sort", answer="yes"))
+    assert "decided elsewhere already (rejected: one)" in said(press(front, page, "inbox/decide", decision="approve"))
     assert bed.files() == files
-
-
-def test_a_group_with_an_edited_note_is_left(bed: Bed, front: Front) -> None:
-    inbox_note(bed, "one", "Prefer short functions in the parser.", occurrences=5)
-    page = front.get("inbox")
-    bed.edit("personal-private/_inbox/one.md", "Prefer", "Never prefer")
-    assert "was changed since you saw it" in said(press(front, page, "inbox/sort", answer="yes"))
-    assert bed.store.exists("personal-private/_inbox/one.md")
-
-
-def test_only_notes_of_the_inbox_can_be_put_in_order(bed: Bed, front: Front) -> None:
-    entry = proposal(bed, "elsewhere")
-    front.post("inbox/sort", None, step="expire", answer="yes", **{"path-0": entry.path, "hash-0": entry.content_hash})
-    assert bed.store.exists(entry.path)
 
 
 def test_the_notes_of_the_inbox_come_in_pages_and_are_searched(bed: Bed, front: Front) -> None:
     for number in range(26):
         inbox_note(bed, f"note-{number:02}", f"Thing {number} is kept apart.")
-    assert "1 of 2" in visible(front.get("inbox", view="all"))
+    assert "1 of 2" in visible(front.get("inbox"))
     assert "Thing 17" in visible(front.get("inbox", q="thing 17"))
 
 
