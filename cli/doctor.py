@@ -360,17 +360,20 @@ def _pending_passages(context: Context) -> int:
 
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
-    """Run the block with a recall service whose model is loaded: the running one, else a new one.
+    """Run the block with a recall service: the running one, of any version, else a new one whose model is loaded.
 
     A new one is stopped afterwards unless hooks will use it. Raises ServiceUnavailable if there is none: a running one
     that does not answer is not stopped, since `memory service up` would then stop its worker as well.
     """
     is_ours = lock_holder(context.state.recall_lock) is None
-    if not is_ours:
-        _require_answer(context, time.monotonic() + ANSWER_SECONDS)
+    if _answers(context, time.monotonic() + ANSWER_SECONDS):
+        yield
+        return
     try:
-        if not ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True):
-            _require_answer(context, 0.0)
+        is_up = ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
+        if not is_up and not _answers(context, 0.0):
+            with RecallClient(context.state.recall_socket) as client:
+                client.ping()
         yield
     finally:
         # Without hooks nothing would use it or stop it.
@@ -378,8 +381,8 @@ def _service(context: Context) -> Iterator[None]:
             stop_background(context.state, "recall")
 
 
-def _require_answer(context: Context, until: float) -> None:
-    """Wait until the service answers, also while it loads its model, or has ended.
+def _answers(context: Context, until: float) -> bool:
+    """Wait until the running service answers, also while it loads its model; False if none runs or it ends.
 
     Raises ServiceUnavailable if it does neither until then (`time.monotonic`).
     """
@@ -387,7 +390,7 @@ def _require_answer(context: Context, until: float) -> None:
         while (process := lock_holder(context.state.recall_lock)) is not None:
             try:
                 client.ping(max(0.1, until - time.monotonic()))
-                return
+                return True
             except ServiceUnavailable as error:
                 if time.monotonic() >= until:
                     raise ServiceUnavailable(
@@ -395,6 +398,7 @@ def _require_answer(context: Context, until: float) -> None:
                         f"it, and {_what_starts_another(context, 'memory service serve')}"
                     ) from error
             time.sleep(0.1)
+    return False
 
 
 def _miner(context: Context) -> Finding:

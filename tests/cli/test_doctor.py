@@ -245,6 +245,21 @@ def test_a_recall_service_that_hangs_is_not_waited_for_like_one_that_loads_its_m
         _service(context).__enter__()
 
 
+def test_a_recall_service_of_another_version_that_answers_is_neither_stopped_nor_replaced(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryvault.cli.doctor.RecallClient.ping", lambda *_: {"version": "0.0.1"})
+    monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: pytest.fail("it would stop it"))
+    with hanging_service(context.state), _service(context):
+        pass
+
+
+def test_a_recall_service_that_does_not_come_up_is_named(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoryvault.cli.doctor.ensure_service", lambda *_, **__: False)
+    with pytest.raises(ServiceUnavailable, match="start it with `memory service serve`"):
+        _service(context).__enter__()
+
+
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
     install(context.settings)
     file = settings_file_of(context.settings)
