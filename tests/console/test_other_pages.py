@@ -32,9 +32,12 @@ def press(front: Front, page: Any, action: str, **fields: str) -> Any:
     return front.post(action, None, **form)
 
 
-def test_a_note_of_the_inbox_that_another_window_decided_is_left(bed: Bed, front: Front) -> None:
+def test_a_note_of_the_inbox_that_another_window_decided_or_changed_is_left(bed: Bed, front: Front) -> None:
     inbox_note(bed, "one", "Prefer short functions in the parser.")
     page = front.get("inbox")
+    bed.edit("personal-private/_inbox/one.md", "Prefer", "Never prefer")
+    assert "was changed since you saw it" in said(press(front, page, "inbox/decide", decision="approve"))
+    assert bed.store.exists("personal-private/_inbox/one.md")
     front.decide(bed.store.read("personal-private/_inbox/one.md"), "reject")
     files = bed.files()
     assert "decided elsewhere already (rejected: one)" in said(press(front, page, "inbox/decide", decision="approve"))
