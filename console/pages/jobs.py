@@ -41,6 +41,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
             address=context.url("jobs"),
             backlog=ledger.backlog(),
             jobs=[job for state in SHOWN for job in ledger.list_jobs([state], most=MOST)],
+            most=MOST,
             now=ledger.now(),
             worker=lock_holder(context.settings.state.worker_lock),
             why_nothing_starts=why_nothing_starts(context.settings),

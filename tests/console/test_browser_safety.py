@@ -160,11 +160,12 @@ def hostile_state(bed: Bed) -> None:
     arguments = json.dumps({"session": SESSION, evil("argument"): evil("value")})
     insert = (
         "INSERT INTO job (kind, args, state, attempt, run_at, created_at, finished_at, error, history)"
-        " VALUES (?, ?, 'dead', 1, 1, 1, 2, ?, ?)"
+        " VALUES (?, ?, ?, 1, 1, 1, 2, ?, ?)"
     )
     with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
         for kind in ("reflect.session", evil("kind")):
-            conn.execute(insert, (kind, arguments, evil("error"), json.dumps(history)))
+            conn.execute(insert, (kind, arguments, "dead", evil("error"), json.dumps(history)))
+        conn.execute(insert, ("reflect.session", json.dumps({"session": evil("argument")}), "queued", None, "[]"))
 
     now = datetime.now(UTC).isoformat()
     hook = {"time": now, "event": "hook", "hook": evil("hook"), "duration_ms": 5.0, "level": ATTACK}
@@ -183,7 +184,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "recall": ("caller", "project", "session"),
     f"recall?session={SESSION}": ("caller", "project", "slug", "near", "why", "stage", "degraded", "at"),
     f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
-    "jobs": ("kind", "error"),
+    "jobs": ("kind", "error", "argument"),
     "health": ("hook", "purpose"),
     "watchlist": (),
     "search?status=any": (),
@@ -205,8 +206,9 @@ def test_no_field_of_receipts_markers_jobs_and_logs_is_obeyed(bed: Bed, windows:
     # What an action tells goes through htmx.
     page.goto(windows.console.base + "jobs")
     let_settle(page)
-    page.click("button[value=retry] >> nth=0")
+    page.click("tr:has-text('kind~') >> button[value=retry]")
     page.wait_for_selector("#said p")
+    assert "kind~" in said(page)
     nothing_ran(page)
 
 

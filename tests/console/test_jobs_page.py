@@ -48,6 +48,18 @@ def test_what_runs_waits_or_is_dead_is_listed_and_what_ended_is_not(bed: Bed, fr
     assert "<script>" not in page.text.replace("<script src", "")
 
 
+def test_the_page_says_when_not_all_dead_jobs_are_listed(bed: Bed, front: Front) -> None:
+    insert = "INSERT INTO job (kind, args, state, run_at, created_at) VALUES ('index.reconcile', '{}', 'dead', 1, 1)"
+    with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
+        conn.executemany(insert, [()] * 100)
+    assert "the newest" not in visible(front.get("jobs"))
+    with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
+        conn.execute(insert)
+    page = front.get("jobs")
+    assert len(ids(page.text)) == 100
+    assert "Dead jobs: the newest 100 of 101." in visible(page)
+
+
 def test_a_job_is_retried_and_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:
     assert "retry-all" not in front.get("jobs").text
     job = dead_job(bed)
