@@ -224,7 +224,7 @@ def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, wi
     inbox_note(bed, "long", word)
     pattern(bed, "long", text=word)
     page = windows.sign_in("phone" if size == "phone" else "desktop")
-    for address in (f"entry?path={path}", f"review?item={path}", "inbox", "watchlist"):
+    for address in (f"entry?path={path}", f"review?item={path}", "watchlist", "inbox"):
         page.goto(windows.console.base + address)
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, address
     if size == "phone":
