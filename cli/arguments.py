@@ -38,11 +38,10 @@ INSTEAD: Mapping[str, str] = {
 """Other name -> what to do instead, as the end of an error message."""
 
 WORDS: Mapping[str, tuple[str, ...]] = {
-    "repair": ("rebuild-index",),
+    **dict.fromkeys(("repair", "check"), ("rebuild-index",)),
     "delete": ("rm", "cancel"),
     "remove": ("rm", "cancel"),
     "show": ("read",),
-    "check": ("lint",),
 }
 """Other word after a command -> our words, of which a command has at most one."""
 

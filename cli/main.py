@@ -97,11 +97,10 @@ COMMANDS: dict[str, Command] = {
     ),
     "vault topics": Command(
         "topics",
-        "the agent's own notes about a project: list, read, write, rm, lint",
+        "the agent's own notes about a project: list, read, write, rm",
         {
             "list": READS,
             "read": READS,
-            "lint": READS,
             "--dry-run": READS,
             "--project": CHANGES,
             "write": PROPOSES,

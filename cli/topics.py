@@ -32,7 +32,6 @@ EPILOG = """example:
   memory vault topics write deploy --type project --description 'How this project is deployed' --body 'Tag, then push.'
   memory vault topics write deploy --append --body 'Rollback: push the tag before.'
   memory vault topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
-  memory vault topics lint                     exits with 1 when something is wrong
   memory vault topics import --dry-run         Claude Code's own notes, into the vault
 
 A topic that exists is changed only with --append, or with --replace and the hash that `read` printed.
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = find_project(args.project, current_folder(), project_of)
     actor: Actor = "agent" if context.agent else "topics"
     topics = Topics(context.store, Journal(context.state, context.store), project, actor=actor)
-    if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
+    if (args.slug is None) != (args.action in ("list", "rebuild-index")):
         raise UsageError(f"memory vault topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))
     return _ON_TOPICS[args.action](args, topics, context)
 
@@ -145,18 +144,6 @@ def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     return 0
 
 
-def _lint(args: argparse.Namespace, topics: Topics, context: Context) -> int:
-    problems = topics.lint()
-    if args.json:
-        print_json([asdict(problem) for problem in problems])
-    else:
-        for problem in problems:
-            print(f"{problem.where}: {problem.what}")
-        if not problems:
-            print(f"the notes of {topics.project} are in order")
-    return 1 if problems else 0
-
-
 def _import(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
@@ -175,6 +162,6 @@ def _import(args: argparse.Namespace, context: Context) -> int:
 
 
 _ON_TOPICS = {
-    "list": _list, "read": _read, "write": _write, "rm": _remove, "rebuild-index": _rebuild, "lint": _lint,
+    "list": _list, "read": _read, "write": _write, "rm": _remove, "rebuild-index": _rebuild,
 }  # fmt: skip
 ACTIONS = (*_ON_TOPICS, "import")

@@ -54,14 +54,6 @@ class Topic:
     indexed: bool
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A problem found by `lint`: where, and what to do about it."""
-
-    where: str
-    what: str
-
-
 class Topics:
     """The notes of one project. All methods raise PathRefused and VaultUnavailable.
 
@@ -84,8 +76,7 @@ class Topics:
         self.index_path = f"{self.folder}/{INDEX_NAME}"
 
     def all(self) -> list[Topic]:
-        """Return all topics by slug; `VaultStore.passed_over` holds those that cannot be read, in the words of
-        `lint`."""
+        """Return all topics by slug; `VaultStore.passed_over` holds those that cannot be read, with the reason."""
         self._journal.recover()
         listed = {one.file for one in index_lines(self._index())}
         topics = []
@@ -191,44 +182,6 @@ class Topics:
                 return False
             self._commit([change], "rebuilt the index")
             return True
-
-    def lint(self) -> list[Problem]:
-        """Return the problems of the notes without changing anything."""
-        problems = []
-        index = self._index()
-        files = [one.file for one in index_lines(index)]
-        slugs = self._slugs()
-        for file in dict.fromkeys(files):
-            if file.removesuffix(".md") not in slugs:
-                problems.append(
-                    Problem(INDEX_NAME, f"names {file}, which is not there: `memory vault topics rebuild-index`")
-                )
-            if files.count(file) > 1:
-                problems.append(
-                    Problem(INDEX_NAME, f"names {file} more than once: `memory vault topics rebuild-index`")
-                )
-        if over := over_the_limit(index):
-            problems.append(Problem(INDEX_NAME, f"{over}: remove topics, or shorten lines"))
-        for slug in slugs:
-            where = f"{slug}.md"
-            try:
-                topic = self._topic(slug, where in files)
-            except NO_TOPIC as error:
-                problems.append(Problem(where, f"it can't be read: {error}"))
-                continue
-            if not topic.indexed:
-                problems.append(Problem(where, "no line of the index names it: `memory vault topics rebuild-index`"))
-            if not topic.type:
-                problems.append(Problem(where, f"metadata.type must be one of {', '.join(TYPES)}"))
-            if not topic.description:
-                problems.append(Problem(where, "it has no description: the index can't say when to read it"))
-            for target, exists in self.links(topic).items():
-                if not exists:
-                    problems.append(Problem(where, f"[[{target}]] names no topic"))
-        for name in self._names():
-            if is_topic_name(name) and name.removesuffix(".md") not in slugs:
-                problems.append(Problem(name, "its name can't be used as a slug: rename it"))
-        return problems
 
     # Steps
 

@@ -170,43 +170,27 @@ def test_the_users_own_lines_survive(bed: Bed) -> None:
     assert (bed.vault / FOLDER / "MEMORY.md").read_bytes() == mine.encode()
 
 
-def test_lint_finds_what_rebuild_repairs_and_what_it_cannot(bed: Bed) -> None:
-    write(bed, "deploy", "See [[deploy]] and [[nowhere]].")
+def test_rebuild_gives_each_topic_one_line_and_removes_dead_ones(bed: Bed) -> None:
+    write(bed, "deploy")
     (bed.vault / FOLDER / "lost.md").write_text("No header.\n")
     (bed.vault / FOLDER / "a b.md").write_text("x\n")
     with (bed.vault / FOLDER / "MEMORY.md").open("a") as file:
         file.write("- [Gone](gone.md)\n- [Twice](deploy.md)\n" + "line\n" * 300)
-    found = sorted(
-        f"{one.where}: {one.what}".split(":")[0] + "|" + one.what.split(",")[0] for one in topics(bed).lint()
-    )
-    assert found == sorted(
-        [
-            "MEMORY.md|names gone.md",
-            "MEMORY.md|names deploy.md more than once: `memory vault topics rebuild-index`",
-            "MEMORY.md|the index has 303 lines; sessions see the first 200: remove topics",
-            "lost.md|no line of the index names it: `memory vault topics rebuild-index`",
-            "lost.md|metadata.type must be one of user",
-            "lost.md|it has no description: the index can't say when to read it",
-            "deploy.md|[[nowhere]] names no topic",
-            "a b.md|its name can't be used as a slug: rename it",
-        ]
-    )
     assert topics(bed).rebuild_index()
     assert sorted(files(bed)) == ["deploy.md", "lost.md"]
     assert not topics(bed).rebuild_index()
 
 
-def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed: Bed) -> None:
+def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_is_named(bed: Bed) -> None:
     write(bed, "deploy")
     folder = bed.vault / FOLDER
     (folder / "folder.md").mkdir()
     (bed.root / "secret.md").write_text("Secret.\n")
     (folder / "link.md").symlink_to(bed.root / "secret.md")
     (folder / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
-    assert [topic.slug for topic in topics(bed).all()] == ["deploy"]
-    said = {problem.where: problem.what for problem in topics(bed).lint()}
-    assert set(said) == {"folder.md", "link.md", "huge.md"}
-    assert all(what.startswith("it can't be read: ") for what in said.values())
+    store = bed.store
+    assert [topic.slug for topic in Topics(store, bed.journal, "shop").all()] == ["deploy"]
+    assert {path.rpartition("/")[2] for path in store.passed_over} == {"folder.md", "link.md", "huge.md"}
     assert not topics(bed).rebuild_index()
     (folder / "MEMORY.md").write_text("- [Folder](folder.md)\n")
     assert topics(bed).rebuild_index()
@@ -227,10 +211,8 @@ def test_the_command_from_end_to_end(ask: Bed, memory: Command) -> None:
     assert "use `replace`" in topics("write", "deploy", "--body", "x", code=1).err
     topics("write", "deploy", "--replace", topic["hash"], "--body", "Push.")
     assert "Push." in topics("read", "deploy").out
-    assert topics("lint").out == "the notes of shop are in order\n"
     (ask.vault / FOLDER / "MEMORY.md").write_text("")
-    topics("lint", code=1)
-    topics("rebuild-index")
+    assert "was repaired" in topics("rebuild-index").out
     topics("rm", "deploy")
     memory("vault", "topics", "read", code=2)
     topics("read", "deploy", code=1)
@@ -273,7 +255,7 @@ def test_two_writers_at_once_lose_nothing(bed: Bed) -> None:
     assert sorted(files(bed)) == sorted(f"{slug}.md" for slug in wanted | {"shared"})
     said = topics(bed).read("shared").body.split("\n\n")
     assert sorted(said) == sorted(f"{me} said {number}." for me in ("ann", "bob") for number in range(25))
-    assert topics(bed).lint() == []
+    assert not topics(bed).rebuild_index()
 
 
 def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> None:
