@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({"skills": len(found.skills), "dry_run": args.dry_run, **asdict(result)})
         return 0
     counts = asdict(result)
-    names = ("written", "updated", "moved", "restored", "archived", "unchanged")
+    names = ("written", "updated", "restored", "archived", "unchanged")
     told = ", ".join(f"{counts[name]} {name}" for name in names if counts[name]) or "nothing to do"
     print(f"{counted(len(found.skills), 'skill')}: {told}" + (" (dry run)" if args.dry_run else ""))
     return 0

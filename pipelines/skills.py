@@ -83,12 +83,11 @@ class WriteSkill:
 
 @dataclass(frozen=True)
 class UpdateSkill:
-    """Bring `entry` up to date with the skill and move it to `target`, which may be its own path."""
+    """Bring `entry` up to date with the skill; an archived one is restored to `target`, which else is its own path."""
 
     skill: Skill
     entry: str
     target: str
-    restored: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,67 +192,43 @@ def plan_skills(
     is_gone: Mapping[str, bool],
     taken: Collection[str],
 ) -> list[SkillStep]:
-    """Plan what to write, update and archive, in order of entry.
+    """Plan what to write, update and archive.
 
+    An entry is of the skill at its path, else of one of that repository and name, if its own is gone.
     `is_gone`: by skill path, whether the skill of an entry is known to be gone (False also if unknown).
     `taken`: paths of notes that must not be overwritten.
     """
+    living = {entry.entry for entry in entries if entry.status != "archived"}
+    free = {entry.entry: entry for entry in entries}
+    used = {*taken, *living}
+    paths: set[str] = set()
     steps: list[SkillStep] = []
-    used: set[str] = set(taken)
-    living = {entry.entry: entry for entry in entries if entry.status != "archived"}
-    archived = [entry for entry in entries if entry.status == "archived"]
-    used |= living.keys()
-    free = dict(living)
-    pairs: list[tuple[Skill, SkillEntry | None]] = []
-    rest: list[Skill] = []
-    by_path = {entry.skill_path: entry for entry in living.values()}
-    ordered = sorted(skills, key=lambda each: (entry_name(each), each.path))
-    for skill in ordered:
-        entry = by_path.get(skill.path)
-        if entry is not None and entry.entry in free:
-            del free[entry.entry]
-            pairs.append((skill, entry))
-        else:
-            rest.append(skill)
-    for skill in rest:
-        # A moved skill: of the same repository, gone from its old path, with the same name or text.
-        orphans = [each for each in free.values() if is_gone.get(each.skill_path, False) and each.repo == skill.repo]
-        found = next(
-            (each for each in orphans if each.name == skill.name),
-            next((each for each in orphans if each.digest == skill.digest), None),
-        )
-        if found is not None:
-            del free[found.entry]
-        pairs.append((skill, found))
-    # Two entries of one skill: a move was interrupted.
-    kept = {skill.path for skill, entry in pairs if entry is not None}
-    steps += [ArchiveSkill(each.entry) for each in free.values() if each.skill_path in kept]
-    for skill, entry in pairs:
-        if entry is None:
-            back = next(
-                (
-                    each
-                    for each in archived
-                    if each.skill_path == skill.path or (each.repo, each.name) == (skill.repo, skill.name)
-                ),
-                None,
-            )
+    for skill in sorted(skills, key=lambda each: (entry_name(each), each.path)):
+        found = [
+            each
+            for each in free.values()
+            if each.skill_path == skill.path
+            or (is_gone.get(each.skill_path, False) and (each.repo, each.name) == (skill.repo, skill.name))
+        ]
+        entry = min(found, key=lambda each: (each.entry not in living, each.skill_path != skill.path), default=None)
+        if entry is None or entry.entry not in living:
             target = _free(entry_name(skill), used)
-            if back is not None:
-                archived.remove(back)
-                steps.append(UpdateSkill(skill, back.entry, target, restored=True))
-            else:
-                steps.append(WriteSkill(skill, target))
             used.add(target)
-            continue
-        target = entry.entry
-        if (skill.name, skill.repo) != (entry.name, entry.repo):
-            target = _free(entry_name(skill), used - {entry.entry})
-            used.add(target)
-        if target != entry.entry or skill.digest != entry.digest or skill.path != entry.skill_path:
-            steps.append(UpdateSkill(skill, entry.entry, target))
-    steps += [ArchiveSkill(each.entry) for each in free.values() if is_gone.get(each.skill_path, False)]
-    return steps
+            steps.append(WriteSkill(skill, target) if entry is None else UpdateSkill(skill, entry.entry, target))
+        elif (skill.repo, skill.name, skill.digest, skill.path) != (
+            entry.repo,
+            entry.name,
+            entry.digest,
+            entry.skill_path,
+        ):
+            steps.append(UpdateSkill(skill, entry.entry, entry.entry))
+        if entry is not None:
+            del free[entry.entry]
+            paths.add(skill.path)
+    # Of two entries of one skill, as two devices may make, the other goes, too.
+    left = [each for each in free.values() if each.entry in living]
+    gone = (each for each in left if each.skill_path in paths or is_gone.get(each.skill_path, False))
+    return [*steps, *(ArchiveSkill(each.entry) for each in gone)]
 
 
 def _free(name: str, used: Collection[str]) -> str:

@@ -74,7 +74,6 @@ class SkillIndexReport:
 
     written: int
     updated: int
-    moved: int
     restored: int
     archived: int
     unchanged: int
@@ -82,7 +81,7 @@ class SkillIndexReport:
 
     @property
     def changed(self) -> int:
-        return self.written + self.updated + self.moved + self.restored + self.archived
+        return self.written + self.updated + self.restored + self.archived
 
 
 # Where to look
@@ -240,7 +239,7 @@ def index_skills(
     taken = {path for path in store.walk() if path.startswith(SKILLS + "/") and path not in ours}
     steps = plan_skills(found.skills, entries, is_gone, taken)
     warnings = list(found.warnings)
-    counts = {"written": 0, "updated": 0, "moved": 0, "restored": 0, "archived": 0}
+    counts = {"written": 0, "updated": 0, "restored": 0, "archived": 0}
     for step in steps:
         check()
         name = _name_of(step)
@@ -263,10 +262,8 @@ def _name_of(step: SkillStep) -> str:
             return "written"
         case ArchiveSkill():
             return "archived"
-        case UpdateSkill(restored=True):
-            return "restored"
         case _:
-            return "moved" if step.entry != step.target else "updated"
+            return "restored" if step.entry != step.target else "updated"
 
 
 def _our_notes(store: VaultStore) -> list[Entry]:
@@ -320,8 +317,7 @@ def _do(step: SkillStep, store: VaultStore) -> str | None:
         case UpdateSkill(skill, path, target):
             if target != path:
                 slug = target.rsplit("/", 1)[-1].removesuffix(".md")
-                fields = {"slug": slug, **({"status": "active"} if step.restored else {})}
-                store.move(path, target, store.read(path).content_hash, fields)
+                store.move(path, target, store.read(path).content_hash, {"slug": slug, "status": "active"})
             return _renew(store, target, skill)
 
 

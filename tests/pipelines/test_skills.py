@@ -51,9 +51,9 @@ def test_changed_moved_and_renamed_skills_keep_their_entry() -> None:
     moved = replace(ALPHA, path="~/src/tools/v2/alpha/SKILL.md", digest="d2")
     assert plan([moved], [entry]) == [UpdateSkill(moved, entry.entry, entry.entry)]
     renamed = replace(ALPHA, name="beta", digest="d2")
-    assert plan([renamed], [entry]) == [UpdateSkill(renamed, entry.entry, "personal-skills/tools--beta.md")]
+    assert plan([renamed], [entry]) == [UpdateSkill(renamed, entry.entry, entry.entry)]
     both = replace(ALPHA, name="beta", path="~/src/tools/beta/SKILL.md")
-    assert plan([both], [entry]) == [UpdateSkill(both, entry.entry, "personal-skills/tools--beta.md")]
+    assert plan([both], [entry]) == [WriteSkill(both, "personal-skills/tools--beta.md"), ArchiveSkill(entry.entry)]
 
 
 def test_two_skills_of_one_name_and_a_note_of_the_users_own_do_not_meet() -> None:
