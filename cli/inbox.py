@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from ..pipelines.likeness import statement_of
 from ..pipelines.triage import Expire, TriageStep
 from ..runtime.days import local_today, parse_local_day
-from ..runtime.errors import UsageError
 from ..runtime.layout import INBOX
 from ..services.pending_page import likeliest_first
 from ..services.reviewing import Reviewer
-from ..services.triaging import Answer, TriageOutcome, plan_triage, run_triage
+from ..services.triaging import TriageOutcome, plan_triage, run_triage
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, cut, in_line, note, print_json, report_passed_over
 from .review import list_waiting
-from .terminal import LEAVE, read_key
 
 EPILOG = """example:
-  memory vault inbox triage              asks for each step: promote, merge, expire
+  memory vault inbox triage              shows the steps: promote, merge, expire
   memory vault inbox triage --yes        what the worker does once a day
 """
 
@@ -35,8 +32,8 @@ _STEPS = {"promote": "promote: seen often enough", "merge": "merge: these say th
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault inbox`."""
     parser.add_argument("action", nargs="?", default="list", choices=("list", "triage"))
-    parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing")
-    parser.add_argument("--yes", action="store_true", help="triage: do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing (the default)")
+    parser.add_argument("--yes", action="store_true", help="triage: carry the steps out")
     add_json(parser)
 
 
@@ -51,14 +48,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {problem}")
     report_passed_over(context.store.passed_over)
     steps, entries = plan_triage(context.settings, reviewer)
-    if args.dry_run:
+    if args.dry_run or not args.yes:
         return _show(args, steps, entries)
-    if not args.yes and steps and not sys.stdin.isatty():
-        raise UsageError(
-            f"{counted(len(steps), 'step waits', 'steps wait')} for your answer, but standard input is no terminal: "
-            "--dry-run shows what waits, --yes does it"
-        )
-    results = run_triage(context.settings, reviewer, ask=None if args.yes else _ask)
+    results = run_triage(context.settings, reviewer)
     if results:
         request_indexing(context.settings)
     if args.json:
@@ -66,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     elif results:
         for result in results:
             _print(result)
-        note("memory: `memory undo --last` (or `memory review --undo` for what you confirmed) takes it back")
+        note("memory: `memory undo --last` takes it back")
     else:
         print("the inbox is in order")
     return 0
@@ -93,17 +85,10 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
     elif steps:
         for step in steps:
             print(_describe_step(step, entries))
+        note("memory: nothing was changed; --yes does it, as the worker does once a day")
     else:
         print("the inbox is in order")
     return 0
-
-
-def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
-    print(_describe_step(step, entries))
-    key = read_key("[y]es  [r]eject for good  [s]kip ")
-    if key in LEAVE:
-        return "stop"
-    return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
 
 
 def _describe_step(step: TriageStep, entries: Mapping[str, Entry]) -> str:

@@ -34,9 +34,6 @@ from .retrying import read_seen
 from .reviewing import Reviewer, merged_sources
 from .semantic_similarity import SemanticSimilarity
 
-Answer = Literal["yes", "reject", "skip", "stop"]
-"""`stop` skips this step and all later ones; earlier steps stay done."""
-
 INBOX_ENTRIES = 500
 """If the inbox has more entries, the oldest are archived."""
 
@@ -80,24 +77,19 @@ def run_triage(
     settings: Settings,
     reviewer: Reviewer,
     *,
-    ask: Callable[[TriageStep, Mapping[str, Entry]], Answer] | None = None,
     still_owned: Callable[[], bool] = lambda: True,
 ) -> list[TriageOutcome]:
-    """Carry out the plan. `ask` puts each step to the user. Raises VaultUnavailable."""
+    """Carry out the plan. Raises VaultUnavailable."""
     reviewer.journal.recover()
     steps, entries = plan_triage(settings, reviewer)
     run = reviewer.journal.new_run("triage")
-    doer = _Runner(settings, reviewer, entries, run, confirmed=ask is not None)
+    doer = _Runner(settings, reviewer, entries, run, confirmed=False)
     results = []
     for step in steps:
-        answer: Answer = ask(step, entries) if ask is not None else "yes"
-        if answer == "stop" or not still_owned():
+        if not still_owned():
             break
-        if answer == "skip":
-            results.append(TriageOutcome(step, "left: you skipped it"))
-            continue
         try:
-            results.append(doer.reject(step) if answer == "reject" else doer.do(step))
+            results.append(doer.do(step))
         except (EditConflict, EntryNotFound, EntryInvalid) as error:
             results.append(TriageOutcome(step, f"left: {error}"))
     return results

@@ -66,18 +66,3 @@ def test_the_question_what_a_proposal_replaces_leads_back_to_the_proposal(sandbo
     terminal.rest()
     assert terminal.close() == 0
     assert path.is_file()
-
-
-def test_leaving_a_triage_keeps_what_was_decided(sandbox: Sandbox) -> None:
-    for slug in ("one", "two"):
-        path = propose(sandbox, slug, f"Something {slug}", "_inbox")
-        path.write_text(path.read_text("utf-8").replace("status: pending", "status: inbox"), "utf-8")
-    terminal = Terminal(sandbox, ["vault", "inbox", "triage"])
-    terminal.expect("[s]kip ")
-    terminal.write("y", "[s]kip ")
-    ctrl_c(terminal)
-    said = terminal.rest()
-    assert terminal.close() == 0
-    assert "expired: " in said
-    assert "interrupted" not in said
-    assert len(list((sandbox.vault / "personal-private/_inbox").glob("*.md"))) == 1
