@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings, child_environment
 from ...sources.discovery.feeds import FeedInvalid, feed_items
-from ...sources.discovery.github import AnswerInvalid, rate_limit, repository_facts, search_items, tree_items
+from ...sources.discovery.github import AnswerInvalid, repository_facts, search_items, tree_items
 from ...sources.discovery.markdown_list import markdown_items
 from ...sources.discovery.skill_folder import folder_items
 from ...sources.discovery.source_item import SourceItem
@@ -69,8 +69,6 @@ class FetchResult:
     unchanged: bool = False
     etag: str = ""
     modified: str = ""
-    remaining: int | None = None
-    reset_at: float | None = None
     problem: str = ""
     status: int | None = None
     retry_after: float | None = None
@@ -101,13 +99,10 @@ def fetch(request: FetchRequest) -> FetchResult:
         return FetchResult(problem=str(error), refused=True)
     except FetchFailed as error:
         return FetchResult(problem=str(error), status=error.status, retry_after=error.retry_after)
-    limit = rate_limit(page.headers)
     about = FetchResult(
         unchanged=page.status == 304,
         etag=_sent_back(page.headers.get("etag", "")),
         modified=_sent_back(page.headers.get("last-modified", "")),
-        remaining=limit.remaining if limit else None,
-        reset_at=limit.reset_at if limit else None,
         status=page.status,
     )
     if about.unchanged:

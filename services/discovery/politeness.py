@@ -1,4 +1,4 @@
-"""Pauses, back-off and rate limits for each host that discovery asks, kept in state.db across runs."""
+"""Pauses and back-off for each host that discovery asks, kept in state.db across runs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ class AskedHost:
         """Return the Unix time before which the host is not asked; 0 if it may be."""
         state = self._cursors.get(self._key) or {}
         until = float(state.get("not_before") or 0)
-        if state.get("remaining") == 0:
-            until = max(until, float(state.get("reset_at") or 0))
         left = until - self._clock()
         # A time further ahead was stored by a clock that was ahead itself.
         return until if 0 < left <= LONGEST_BACKOFF_SECONDS else 0.0
@@ -66,14 +64,12 @@ class AskedHost:
             self._pause(wait)
 
     def remember(self, result: FetchResult) -> None:
-        """Store the host's rate limit, and whether it failed. A missing or refused page is no failure of the host."""
+        """Store whether the host failed, or is used up. A missing or refused page is no failure of the host."""
         state = dict(self._cursors.get(self._key) or {})
         limited = result.status in (403, 429)
         failed = bool(result.problem) and not result.refused
         now = self._clock()
-        # Some servers send milliseconds: a wrong value must not silence a host for years.
-        reset_at = None if result.reset_at is None else min(result.reset_at, now + LONGEST_BACKOFF_SECONDS)
-        state |= {"asked": now, "remaining": result.remaining, "reset_at": reset_at}
+        state["asked"] = now
         if failed and (limited or result.status is None or result.status >= 500):
             failures = int(state.get("failures") or 0) + 1
             base = LIMIT_BACKOFF_SECONDS if limited else FIRST_BACKOFF_SECONDS
@@ -82,6 +78,7 @@ class AskedHost:
             else:  # Obeyed once: a host that says "at once" each time would use up all attempts in seconds.
                 again = FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 2, 16) if failures > 1 else 0.0
                 pause = max(result.retry_after, again)
+            # Some servers send milliseconds: a wrong value must not silence a host for years.
             pause = min(max(pause, PAUSE_SECONDS), LONGEST_BACKOFF_SECONDS)
             state |= {"failures": failures, "not_before": now + pause}
         else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -19,15 +18,6 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 class AnswerInvalid(Exception):
     """The bytes are no answer of GitHub's API."""
-
-
-@dataclass(frozen=True)
-class RateLimit:
-    """The rate limit in an answer's headers."""
-
-    remaining: int
-    reset_at: float
-    """Unix seconds."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +144,6 @@ def repository_facts(body: bytes) -> RepositoryFacts:
         else None,
         archived=value.get("archived") is True,
     )
-
-
-def rate_limit(headers: Mapping[str, str]) -> RateLimit | None:
-    """Return the rate limit; None if the answer has none."""
-    try:
-        return RateLimit(int(headers["x-ratelimit-remaining"]), float(int(headers["x-ratelimit-reset"])))
-    except (KeyError, ValueError, OverflowError):
-        return None
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -53,7 +53,6 @@ from ...services.discovery.fetch_child import FetchResult
 from ...services.discovery.politeness import AskedHost
 from ...services.spending import BudgetRefused, Cap, Reservation, SpendingBook, Unit
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
-from ...sources.discovery.github import rate_limit
 from ...sources.notes import scan_notes
 from ...sources.web.addresses import is_own_network, is_public, system_resolver
 from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page
@@ -441,14 +440,7 @@ class Research:
             if self._fetch is not None:
                 self._book.settle(self._fetch, {"fetches": 0})
             raise _LeftAlone(host) from error
-        limit = rate_limit(page.headers)
-        host.remember(
-            FetchResult(
-                status=page.status,
-                remaining=limit.remaining if limit else None,
-                reset_at=limit.reset_at if limit else None,
-            )
-        )
+        host.remember(FetchResult(status=page.status))
         return page
 
     def _no_page(self, name: str, error: Exception) -> Finding:
