@@ -28,22 +28,6 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Engagement:
-    """When an idea was last used, by kind of use; None for never or unknown."""
-
-    written: date | None
-    """Latest of the dates created, updated and kept in its frontmatter."""
-    edited: date | None = None
-    linked: date | None = None
-    recalled: date | None = None
-
-    @property
-    def last(self) -> date | None:
-        """Latest date of all kinds; None if there is none."""
-        return max((day for day in (self.written, self.edited, self.linked, self.recalled) if day), default=None)
-
-
-@dataclass(frozen=True)
 class StaleIdea:
     """A stale idea that the user is asked about."""
 

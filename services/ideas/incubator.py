@@ -23,7 +23,6 @@ from ...pipelines.ideas_file import LINK_LABEL
 from ...pipelines.incubation import (
     GC_KIND,
     Answer,
-    Engagement,
     StaleIdea,
     is_stale,
     listed,
@@ -97,24 +96,23 @@ def stale_ideas(settings: Settings, store: VaultStore) -> list[StaleIdea]:
     """Return the ideas that nobody came back to for `memory.incubator_gc_months`, oldest first."""
     today, months = store.today(), settings.memory.incubator_gc_months
     found = []
-    for slug, (entry, engagement) in engagements(settings, store).items():
-        last = engagement.last or _modified(store.vault / entry.path)
+    for entry, last in _last_used(settings, store):
         if is_stale(last, today, months):
             link = link_of(store, entry.path)
-            found.append(StaleIdea(slug, entry.title, pitch_of(entry), link, last))
+            found.append(StaleIdea(slug_of(entry.path), entry.title, pitch_of(entry), link, last))
     return sorted(found, key=lambda idea: (idea.last, idea.slug))
 
 
-def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry, Engagement]]:
-    """Return every idea in the incubator with the time when somebody last used it, and record what was observed."""
+def _last_used(settings: Settings, store: VaultStore) -> list[tuple[Entry, date]]:
+    """Return every idea in the incubator with the day when somebody last used it, and record what was observed."""
     entries = {slug_of(entry.path): entry for entry in ideas(store)}
     if not entries:
-        return {}
+        return []
     cursors = Cursors(settings.state.state_db, SCAN)
     seen = cursors.all()
     recalled = _recalls(settings)
     links = _links(settings, store, frozenset(entries))
-    found = {}
+    found = []
     for slug, entry in entries.items():
         before = seen.get(slug, {})
         edited = parse_local_day(before.get("edited"))
@@ -130,7 +128,9 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
         }
         if now != before:
             cursors.set(slug, now)
-        found[slug] = (entry, Engagement(_written(entry), edited, links.get(slug), last_recall))
+        days = (_written(entry), edited, links.get(slug), last_recall)
+        last = max((day for day in days if day), default=None)
+        found.append((entry, last or _modified(store.vault / entry.path)))
     for slug in seen.keys() - entries.keys():
         cursors.forget(slug)
     return found
