@@ -18,7 +18,6 @@ from ..index.receipts import (
 )
 from ..runtime.errors import UsageError
 from ..services.hook_log import TRIAL_SESSION
-from ..services.session_list import prompt_words
 from ..vault.wording import counted
 from .context import Context
 from .output import add_json, in_line, print_json
@@ -56,20 +55,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if not chosen:
         print("nothing was recalled yet")
-    prompts = prompt_words(context.settings, chosen)
     for number, one in enumerate(chosen):
         if number:
             print()
-        words = prompts.get(str(one.get("query")), "")
-        for line in lines_of(one, count_given_before(one), words):
+        for line in lines_of(one, count_given_before(one)):
             print(in_line(line))
     return 0
 
 
-def lines_of(one: Mapping[str, Any], given_before: int = 0, words: str = "") -> Iterator[str]:
+def lines_of(one: Mapping[str, Any], given_before: int = 0) -> Iterator[str]:
     """The lines of one receipt: caller, hits with scores and reasons, milliseconds by stage.
 
-    `given_before`: number of entries that were left out because the session had them; `words`: what was asked.
+    `given_before`: number of entries that were left out because the session had them.
     """
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}
@@ -86,7 +83,7 @@ def lines_of(one: Mapping[str, Any], given_before: int = 0, words: str = "") -> 
         return
     facts += [
         f"project {one.get('project') or '-'}",
-        f"“{words}”" if words else f"a prompt of {counted(one.get('characters', 0), 'character')}",
+        f"a prompt of {counted(one.get('characters', 0), 'character')}",
     ]
     yield "  ".join(facts)
     if one.get("degraded"):

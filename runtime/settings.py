@@ -40,7 +40,6 @@ from .settings_table import (
     MemorySection,
     QueueSection,
     RecallSection,
-    ReceiptsSection,
     ReflectionSection,
     ResearchSection,
     SessionSection,
@@ -69,7 +68,6 @@ class Settings:
     discovery: DiscoverySection = field(default_factory=DiscoverySection)
     hosts: HostsSection = field(default_factory=HostsSection)
     mcp: McpSection = field(default_factory=McpSection)
-    receipts: ReceiptsSection = field(default_factory=ReceiptsSection)
     config_file: Path = Path("/nonexistent")
     """The file that was read, or would have been."""
     state_root: Path = Path("/nonexistent")

@@ -300,15 +300,6 @@ class McpSection:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptsSection:
-    """Display of sessions and recalls. No variable can change it: a repository may set variables."""
-
-    prompts: bool = _switch(
-        False, "The console's lists and receipts show the first words of your prompts, scrubbed.", variable=None
-    )
-
-
 SECTIONS: Mapping[str, type[Any]] = {
     "vault": VaultSection,
     "memory": MemorySection,
@@ -321,7 +312,6 @@ SECTIONS: Mapping[str, type[Any]] = {
     "discovery": DiscoverySection,
     "hosts": HostsSection,
     "mcp": McpSection,
-    "receipts": ReceiptsSection,
 }
 
 

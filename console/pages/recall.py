@@ -3,7 +3,8 @@ device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...index.catalog_reader import CatalogReader
 from ...index.recall import DEGRADED_MESSAGES
 from ...index.receipts import (
     WHY_NOT_SHOWN,
@@ -21,10 +23,12 @@ from ...index.receipts import (
     describe_told,
     read_receipts,
 )
+from ...runtime.errors import IndexUnavailable
 from ...runtime.layout import StatePaths
+from ...runtime.settings import Settings
 from ...services.hook_log import TRIAL_SESSION
 from ...services.paging import page_of
-from ...services.session_list import prompt_words, session_names
+from ...vault.automemory import COST_KIND
 from ..context import ConsoleContext, Notice, Page, page_number
 
 SESSIONS_ON_A_PAGE = 30
@@ -39,6 +43,16 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
         return _one(context, request, session) if session else _all(context, request)
 
     return (Route("/recall", look, methods=["GET"]),)
+
+
+def session_names(settings: Settings, sessions: Iterable[str]) -> dict[str, str]:
+    """Return a name for each session by id: the title of the first entry learned; one without any is left out."""
+    names: dict[str, str] = {}
+    with suppress(IndexUnavailable), closing(CatalogReader(Path(settings.state.index_db))) as reader, reader.snapshot():
+        for session in sessions:
+            if entries := [each for each in reader.entries_of_session(session) if each.kind != COST_KIND]:
+                names[session] = entries[-1].title
+    return names
 
 
 def _all(context: ConsoleContext, request: Request) -> Response:
@@ -73,7 +87,6 @@ def _one(context: ConsoleContext, request: Request, session: str) -> Response:
         describe_told=describe_told,
         session=session,
         no_session=NO_SESSION,
-        prompts=prompt_words(context.settings, listed.rows),
         reasons=WHY_NOT_SHOWN,
         in_words=DEGRADED_MESSAGES,
     )

@@ -8,7 +8,6 @@ from typing import Any
 
 from ...runtime.layout import StatePaths
 from ...sources.transcripts.corpus import Transcript
-from ...vault.marker import Marker
 from ..cursors import Cursors
 from ..mining import Mined
 
@@ -32,20 +31,6 @@ class CorpusStore:
     def cursors(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the cursors of all transcripts, by identity."""
         return self._cursors.all()
-
-    def sessions(self) -> dict[str, Marker]:
-        """Return what the markers of the mined sessions would hold, by id."""
-        return {
-            cursor["session"]: Marker(
-                cursor["session"],
-                transcript=cursor["path"],
-                cwd=cursor["cwd"],
-                host=cursor["host"],
-                offset=cursor["offset"],
-            )
-            for cursor in self.cursors().values()
-            if cursor.get("session")
-        }
 
     def advance(self, transcript: Transcript, mined: Mined) -> None:
         """Store how far a transcript is mined. Call it after its results are written."""

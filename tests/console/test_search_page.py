@@ -1,6 +1,5 @@
 """The search page: hits with scores, the command's filters, and lists by page."""
 
-import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,8 +12,6 @@ from memoryvault.index.receipts import append_receipt, read_receipts, receipt
 from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.review.support import Bed
-from memoryvault.tests.support.command import Command
-from memoryvault.vault.marker import Marker, create_marker
 from memoryvault.vault.wording import cut
 
 from .support import Front, said, visible
@@ -182,28 +179,6 @@ def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front
     assert "near below the floor; score 0.10, answers -1.5" in text
     assert "4.5 ms (keyword 3.0, check 1.0)" in text
     assert "a prompt of 9 characters, 12 tokens given" in text
-
-
-def test_a_receipt_has_the_first_words_of_its_prompt_where_the_user_allows_it(
-    bed: Bed, memory: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bed.enter(monkeypatch)
-    leave(bed, "personal-private/login.md")
-    transcript = bed.root / f"{SESSION}.jsonl"
-    typed = {"type": "user", "message": {"role": "user", "content": "how long?"}, "origin": {"kind": "human"}}
-    common = {"sessionId": SESSION, "entrypoint": "cli", "uuid": "r1", "timestamp": "2026-05-04T09:00:00Z"}
-    transcript.write_text(json.dumps({**common, **typed}) + "\n", "utf-8")
-    create_marker(
-        bed.settings.state.markers,
-        Marker(SESSION, "2026-05-04T09:00:00+00:00", "startup", str(transcript), "/home/me/shop", "claude", 0),
-    )
-    assert "a prompt of 9 characters" in memory("vault", "inspect").out
-    with Path(bed.env["MEMORY_CONFIG"]).open("a", encoding="utf-8") as file:
-        file.write("\n[receipts]\nprompts = true\n")
-    assert "“how long?”" in memory("vault", "inspect").out
-    with Front(bed.settings) as front:
-        front.enter()
-        assert "“how long?”, 12 tokens given" in visible(front.get("recall", session=SESSION))
 
 
 def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: Front) -> None:
