@@ -96,9 +96,8 @@ def _print(report: HealthReport, settings: Settings) -> None:
             says_how = name == "worker" and not why_nothing_starts(settings)
             print(f"{name:16} does not run{f': {what_starts_a_worker(settings, is_wired)}' if says_how else ''}")
         else:
-            memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
             hung = "" if process.answers else ", does not answer: `memory doctor`"
-            print(f"{name:16} process {process.pid}{memory}{hung}")
+            print(f"{name:16} process {process.pid}{hung}")
     _print_spending(report.miner, report.spending)
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")
     if not report.hooks:

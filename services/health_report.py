@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -62,10 +60,9 @@ class IndexFigures(IndexStats):
 
 @dataclass(frozen=True)
 class ProcessFigures:
-    """A running process; its memory in MB, None if unknown."""
+    """A running process."""
 
     pid: int
-    megabytes: float | None
     answers: bool = True
     """Whether the recall service answers; False if it hangs."""
 
@@ -285,24 +282,8 @@ def _find_processes(state: StatePaths) -> Processes:
             recall = int(client.ping()["pid"])
     except (ServiceUnavailable, ServiceRefused):
         answers = False  # Or it is not running.
-    return Processes(worker=_process(lock_holder(state.worker_lock)), recall=_process(recall, answers))
-
-
-def _process(pid: int | None, answers: bool = True) -> ProcessFigures | None:
-    if pid is None:
-        return None
-    megabytes = resident_megabytes(pid)
-    return ProcessFigures(pid, None if megabytes is None else round(megabytes, 1), answers)
-
-
-def resident_megabytes(pid: int) -> float | None:
-    """Return the memory of a process in MB; None if it has ended or cannot be queried."""
-    platform: str = sys.platform  # Annotated, because mypy would treat the other branch as unreachable.
-    try:
-        if platform == "linux":
-            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-                return next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS")), None)
-        said = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        return int(said.stdout) / 1024
-    except (OSError, ValueError):
-        return None
+    worker = lock_holder(state.worker_lock)
+    return Processes(
+        worker=None if worker is None else ProcessFigures(worker),
+        recall=None if recall is None else ProcessFigures(recall, answers),
+    )

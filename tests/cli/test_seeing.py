@@ -123,7 +123,6 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     assert "UserPromptSubmit" in sandbox.memory("health")
     with sandbox.process("service", "worker"):
         wait_until(lambda: sandbox.json("health")["processes"]["worker"] is not None, "the worker runs")
-        assert sandbox.json("health")["processes"]["worker"]["megabytes"] > 5
 
 
 @pytest.mark.parametrize("network", [False, True])

@@ -15,7 +15,7 @@ from memoryvault.runtime.days import SECONDS_PER_DAY
 from memoryvault.runtime.process_lock import ProcessLock
 from memoryvault.services import health_warnings, hook_log
 from memoryvault.services.active_counts import count_active_paths, describe_notes
-from memoryvault.services.health_report import health_report, resident_megabytes
+from memoryvault.services.health_report import health_report
 from memoryvault.services.health_warnings import warnings_of
 from memoryvault.services.hook_log import HookRun, hook_times, read_hook_runs, run_of
 from memoryvault.services.indexing import reconcile_now
@@ -120,11 +120,6 @@ def test_warnings_begin_above_the_limits(
     found = warnings_of(PendingCounts(proposals=0, questions=0, inbox=inbox, ideas=ideas), last, waiting, [], NOW)
     assert len(found) == len(warned)
     assert all(word in text for word, text in zip(warned, found, strict=True))
-
-
-def test_the_memory_of_a_process_that_is_gone_is_unknown() -> None:
-    assert (resident_megabytes(os.getpid()) or 0) > 5
-    assert resident_megabytes(2**22 + 1) is None
 
 
 PROGRAMS_READ: dict[str, object] = {
