@@ -342,7 +342,6 @@ class _Tools:
         """Read one of your own notes about this project whole. It says what was true when it was written."""
         with _tool_errors():
             topic = self._topics.read(slug)
-            links = self._topics.links(topic)
         whole = safe_note(topic.body)
         text = _cut(whole, RESULT_CHARACTERS)
         return {
@@ -353,7 +352,6 @@ class _Tools:
             "day": safe_line(topic.updated),
             "text": text,
             "cut": text != whole,
-            "links": {safe_line(target): exists for target, exists in links.items()},
         }
 
     def write_topic(

@@ -92,14 +92,11 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
 
 def _read(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     topic = topics.read(args.slug)
-    links = topics.links(topic)
     if args.json:
-        print_json({**asdict(topic), "links": links})
+        print_json(asdict(topic))
         return 0
     print(f"# {topic.name}\n\n({topic.type or 'no type'}, updated {topic.updated or 'unknown'}, hash {topic.hash})\n")
     print(topic.body)
-    if links:
-        print("\nlinks: " + ", ".join(slug if known else f"{slug} (no such topic)" for slug, known in links.items()))
     return 0
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ..vault.automemory import INDEX_BYTES, INDEX_LINES, find_regions, strip_comments
 
 _ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file>[^()\n]+?\.md)\)[^\n]*")
-_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
 MOST_HOOK_CHARACTERS = 200
 
 
@@ -93,14 +92,6 @@ def over_the_limit(text: str) -> str:
     if lines > INDEX_LINES:
         return f"the index has {lines} lines; sessions see the first {INDEX_LINES}"
     return f"the index has {size} bytes; sessions see the first {INDEX_BYTES}" if size > INDEX_BYTES else ""
-
-
-def links_in(body: str) -> list[str]:
-    """Return the targets of `[[links]]` outside code and comments, each once."""
-    plain = list(body)
-    for start, end, _ in find_regions(body):
-        plain[start:end] = " " * (end - start)
-    return list(dict.fromkeys(target.strip() for target in _LINK.findall("".join(plain))))
 
 
 def _closed(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
-from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
+from ..pipelines.topic_index import index_lines, line_for, over_the_limit, rebuilt, with_line, without_lines
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
@@ -96,11 +96,6 @@ class Topics:
             raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
         self._refuse_merge(slug, self._store.read(f"{self.folder}/{slug}.md"))
         return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
-
-    def links(self, topic: Topic) -> Mapping[str, bool]:
-        """Return the targets of the topic's `[[links]]`, and whether each topic exists."""
-        slugs = set(self._slugs())
-        return {target: target in slugs for target in links_in(topic.body)}
 
     def write(
         self,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.pipelines.topic_index import index_lines, line_for, links_in, rebuilt, with_line, without_lines
+from memoryvault.pipelines.topic_index import index_lines, line_for, rebuilt, with_line, without_lines
 from memoryvault.tests.support.growth import best_processor_seconds
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, kind_by_path, render_index_block, strip_comments
@@ -150,10 +150,6 @@ def test_no_description_hides_the_lines_of_other_topics(text: str) -> None:
     index = with_line(index, "three", line_for("Three", "three", "ends -->"))
     assert [line.file for line in index_lines(index)] == ["one.md", "two.md", "three.md"]
     assert line_for("Code", "code", "run `make`") == "- [Code](code.md) — run `make`"
-
-
-def test_links_are_found_outside_code() -> None:
-    assert links_in("[[a]] `[[b]]` [[c|shown]] [[d#part]] [[a]]\n```\n[[e]]\n```") == ["a", "c", "d"]
 
 
 @pytest.mark.parametrize(

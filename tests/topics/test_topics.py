@@ -207,7 +207,6 @@ def test_the_command_from_end_to_end(ask: Bed, memory: Command) -> None:
     write_it = ("write", "deploy", "--type", "project", "--description", "Deploying", "--body", "Tag. See [[b]].")
     assert topics(*write_it).out.strip() == str(ask.vault / FOLDER / "deploy.md")
     topic = json.loads(topics("read", "deploy", "--json").out)
-    assert topic["links"] == {"b": False}
     assert "use `replace`" in topics("write", "deploy", "--body", "x", code=1).err
     topics("write", "deploy", "--replace", topic["hash"], "--body", "Push.")
     assert "Push." in topics("read", "deploy").out
