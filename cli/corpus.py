@@ -105,7 +105,7 @@ def _plan_as_json(
         "skipped_already_processed": plan.known,
         "live": plan.live,
         "headless": plan.headless,
-        "unreadable": plan.unreadable,
+        "unreadable": len(plan.unread),
         "unreadable_files": [str(path) for path, _ in plan.unread],
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
@@ -208,7 +208,7 @@ def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcrip
         (plan.live, "left to their own reflection"),
         (plan.headless, "empty or run by a program"),
         (plan.left_out, "left out by --since, --project or a project's .memoryvault"),
-        (plan.unreadable, "unreadable"),
+        (len(plan.unread), "unreadable"),
     )
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))

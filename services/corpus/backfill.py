@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
 from ...runtime.slug import slugify
-from ...sources.transcripts.compressed import SUFFIX, open_bytes
-from ...sources.transcripts.corpus import Transcript, files_of, find_transcripts, newest_transcript
+from ...sources.transcripts.compressed import SUFFIX
+from ...sources.transcripts.corpus import Transcript, find_transcripts, newest_transcript
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger, NewJob
@@ -38,7 +38,6 @@ class Plan:
     """Transcripts with a marker: reflect.session mines them."""
     headless: int
     """Transcripts of sessions that a program ran."""
-    unreadable: int
     left_out: int
     """Transcripts excluded by --since, --project or a project's own file `.memoryvault`."""
     unread: tuple[tuple[Path, str], ...]
@@ -100,11 +99,8 @@ def plan_corpus(
         else:
             to_mine.append(each)
             offsets[each.identity] = min(int(cursor.get("offset", 0)), each.size)
-    unread = tuple(_unreadable_files(hosts)) if search.unreadable else ()
-    unreadable = search.unreadable + len(refused)
-    return Plan(
-        tuple(reversed(to_mine)), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets
-    )
+    unread = (*search.unreadable, *refused)
+    return Plan(tuple(reversed(to_mine)), known, marked, search.headless, left_out, unread, offsets)
 
 
 def newest_session(settings: Settings, folder: str) -> Transcript | None:
@@ -139,17 +135,6 @@ def refusal(path: str, folders: Iterable[str]) -> str | None:
     if not path.isprintable():
         return "its name has characters that cannot be printed"
     return f"it leads out of the agent's folder: --root {os.path.dirname(os.path.realpath(path))} reads it"
-
-
-def _unreadable_files(places: Sequence[tuple[str | None, Path]]) -> Iterator[tuple[Path, str]]:
-    """Return the files that the search could not read, each with the reason."""
-    for host, root in places:
-        for path in files_of(host, root):
-            try:
-                with open_bytes(path) as file:
-                    file.read(1)
-            except OSError as error:
-                yield path, error.strerror or type(error).__name__
 
 
 def _is_of_project(transcript: Transcript, project: str) -> bool:

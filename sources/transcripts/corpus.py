@@ -46,20 +46,21 @@ class TranscriptSearch:
     """Oldest first. Of several copies of one session, the longest."""
     headless: int
     """Number of sessions that a program ran; they are never mined."""
-    unreadable: int
-    """Number of files that cannot be read."""
+    unreadable: tuple[tuple[Path, str], ...]
+    """Files that cannot be read, each with the reason."""
 
 
 def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> TranscriptSearch:
     """Find the sessions under each (host or None for any, folder). A missing folder has none."""
     longest: dict[str, Transcript] = {}
-    headless = unreadable = 0
+    unreadable: list[tuple[Path, str]] = []
+    headless = 0
     for host, root in places:
         for path in files_of(host, root):
             try:
                 transcript = describe(path, host)
-            except OSError:
-                unreadable += 1
+            except OSError as error:
+                unreadable.append((path, error.strerror or type(error).__name__))
                 continue
             if transcript is None:
                 headless += 1
@@ -68,7 +69,7 @@ def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> TranscriptSea
             if known is None or _preference(transcript) > _preference(known):
                 longest[transcript.identity] = transcript
     ordered = sorted(longest.values(), key=lambda each: (each.modified, each.identity))
-    return TranscriptSearch(tuple(ordered), headless, unreadable)
+    return TranscriptSearch(tuple(ordered), headless, tuple(unreadable))
 
 
 def newest_transcript(

@@ -271,7 +271,7 @@ def test_without_a_decoder_it_is_counted_and_the_reason_said(tmp_path: Path, mon
     relative.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"bin{os.pathsep}{tmp_path / 'none'}")
-    assert find_transcripts([("codex", tmp_path)]).unreadable == 1
+    assert len(find_transcripts([("codex", tmp_path)]).unreadable) == 1
     with pytest.raises(OSError, match="program zstd"):
         list(complete_lines(path))
 
