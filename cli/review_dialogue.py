@@ -460,7 +460,7 @@ class Dialogue:
     def _supersede(self, entry: Entry) -> None:
         near = self._reviewer.nearest(entry)
         for number, one in enumerate(near, 1):
-            print(f"  {number}  {one.statement}\n     {in_line(one.path)}")
+            print(f"  {number}  {statement_of(one.body)}\n     {in_line(one.path)}")
         if not near:
             print("no entry is near; give its path or slug")
         try:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
+from ..vault.entry import Entry
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,6 @@ def link_target(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Proposal:
-    """A note that waits for a decision, with the fields that determine its new place."""
-
-    path: str
-    kind: str | None
-    slug: str
-    title: str
-    group: str | None
-    project: str | None
-    supersedes: str | None
-
-
-@dataclass(frozen=True)
 class Accepted:
     """The note moves to `path` with this status, and supersedes `replaces`, a path or slug."""
 
@@ -133,8 +121,8 @@ class Left:
 Outcome: TypeAlias = "Accepted | PutAway | Left"
 
 
-def settle(proposal: Proposal, decision: Decision) -> Outcome:
-    """Return the outcome of a decision. If its path is taken, the next free name is meant.
+def settle(proposal: Entry, decision: Decision) -> Outcome:
+    """Return the outcome of a decision on a waiting note. If its path is taken, the next free name is meant.
 
     Raises EntryInvalid for an invalid kind, group or slug, and for an idea that is to replace something.
     """
@@ -142,7 +130,7 @@ def settle(proposal: Proposal, decision: Decision) -> Outcome:
         case Skip():
             return Left()
         case Reject():
-            return PutAway(f"{DEFAULT_GROUP}/{ARCHIVE}/{_name(proposal)}.md", "rejected")
+            return PutAway(f"{DEFAULT_GROUP}/{ARCHIVE}/{proposal.slug}.md", "rejected")
         case Supersede(entry):
             if proposal.kind == "idea":
                 raise EntryInvalid("an idea takes no other note's place: approve or reject it")
@@ -155,13 +143,13 @@ def settle(proposal: Proposal, decision: Decision) -> Outcome:
             return _accepted(proposal, None)
 
 
-def _accepted(proposal: Proposal, replaces: str | None) -> Accepted:
+def _accepted(proposal: Entry, replaces: str | None) -> Accepted:
     if not proposal.kind:
         raise EntryInvalid(f"{proposal.path} has no kind: write one into its properties, as `kind: preferences`")
     kind = validate_kind(proposal.kind)
     if kind == "idea":
-        return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.title)}/_index.md", "incubating")
-    slug = validate_slug(_name(proposal))
+        return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.name)}/_index.md", "incubating")
+    slug = validate_slug(proposal.slug)
     return Accepted(f"{group_of(proposal.group, proposal.project)}/{kind}/{slug}.md", "active", replaces)
 
 
@@ -170,10 +158,6 @@ def group_of(group: str | None, project: str | None) -> str:
     if group:
         return validate_group(group)
     return f"{PROJECTS}/{slugify(project)}" if project else DEFAULT_GROUP
-
-
-def _name(proposal: Proposal) -> str:
-    return proposal.slug or proposal.path.rsplit("/", 1)[-1].removesuffix(".md")
 
 
 def archive_name(path: str, day: str, number: int = 1) -> str:

@@ -7,30 +7,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import ClassVar, Literal, TypeAlias
 
+from ..runtime.days import parse_local_day
+from ..vault.entry import Entry
 from .likeness import grouped
 from .routing import LEAST_SESSIONS, REVIEW_OCCURRENCES
-
-
-@dataclass(frozen=True)
-class InboxItem:
-    """A note in the inbox."""
-
-    path: str
-    kind: str
-    statement: str
-    occurrences: int
-    sessions: frozenset[str]
-    last_seen: date | None
-    """Day on which it was written or strengthened; None if unknown, which counts as oldest."""
-
-
-@dataclass(frozen=True)
-class TriageLimits:
-    """Limits from the settings."""
-
-    expire_days: int = 90
-    most: int = 500
-    """0: no limit."""
 
 
 @dataclass(frozen=True)
@@ -65,37 +45,46 @@ class Expire:
 
 
 TriageStep: TypeAlias = "Promote | Merge | Expire"
-Same = Callable[[InboxItem, InboxItem], bool]
+Same = Callable[[Entry, Entry], bool]
 
 
-def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLimits) -> list[TriageStep]:
-    """Plan the steps, no two of which touch the same note. `same`: whether two notes are one memory."""
+def triage(
+    notes: Sequence[Entry], same: Same, today: date, *, expire_days: int = 90, most: int = 500
+) -> list[TriageStep]:
+    """Plan the steps, no two of which touch the same note.
+
+    `same`: whether two notes are one memory; `expire_days`: how long a note stays that is not seen again; `most`: how
+    many notes stay.
+    """
     steps: list[TriageStep] = []
-    rest: list[InboxItem] = []
-    by_weight = sorted(items, key=lambda item: (-item.occurrences, item.last_seen or date.min, item.path))
+    rest: list[Entry] = []
+    by_weight = sorted(notes, key=lambda note: (-note.occurrences, _last_seen(note), note.path))
     for group in grouped(by_weight, lambda one, other: one.kind == other.kind and same(one, other)):
-        paths = tuple(item.path for item in group)
-        occurrences = sum(item.occurrences for item in group)
-        latest = max((item.last_seen or date.min for item in group), default=date.min)
+        paths = tuple(note.path for note in group)
+        occurrences = sum(note.occurrences for note in group)
         if occurrences >= REVIEW_OCCURRENCES and _is_spread(group):
             steps.append(Promote(paths, occurrences))
-        elif latest < today - timedelta(days=limits.expire_days):
-            steps += [Expire(path, f"not seen for {limits.expire_days} days") for path in paths]
+        elif max(map(_last_seen, group)) < today - timedelta(days=expire_days):
+            steps += [Expire(path, f"not seen for {expire_days} days") for path in paths]
         else:
             if len(group) > 1:
                 steps.append(Merge(paths))
             rest.append(group[0])
-    if limits.most and len(rest) > limits.most:
-        rest.sort(key=lambda item: (item.last_seen or date.min, item.occurrences, item.path))
-        too_many = {item.path for item in rest[: len(rest) - limits.most]}
+    if len(rest) > most:
+        rest.sort(key=lambda note: (_last_seen(note), note.occurrences, note.path))
+        too_many = {note.path for note in rest[: len(rest) - most]}
         # A group that is merged now stays until the next run, so that no note is touched twice.
         merging = {step.paths[0] for step in steps if isinstance(step, Merge)}
-        steps += [Expire(path, f"more than {limits.most} in the inbox") for path in sorted(too_many - merging)]
+        steps += [Expire(path, f"more than {most} in the inbox") for path in sorted(too_many - merging)]
     return steps
 
 
-def _is_spread(group: Sequence[InboxItem]) -> bool:
+def _last_seen(note: Entry) -> date:
+    """Return the day on which a note was written or strengthened; the oldest one if it is unknown."""
+    return parse_local_day(max(note.updated or "", note.created or "")) or date.min
+
+
+def _is_spread(group: Sequence[Entry]) -> bool:
     """Whether the notes are from more than one session; a note without a session counts as one of its own."""
-    sessions = frozenset().union(*(item.sessions for item in group))
-    unnamed = any(not item.sessions for item in group)
-    return unnamed or len(sessions) >= LEAST_SESSIONS
+    sessions = [{source.session for source in note.sources if source.session} for note in group]
+    return not all(sessions) or len(set().union(*sessions)) >= LEAST_SESSIONS

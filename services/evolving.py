@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
-from ..pipelines.review import Accepted, Approve, Proposal, archive_name, link_target, settle
+from ..pipelines.review import Accepted, Approve, archive_name, link_target, settle
 from ..runtime.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
 from ..runtime.layout import INBOX, REVIEW
 from ..runtime.slug import validate_slug
@@ -125,8 +125,7 @@ def _placed(store: VaultStore, entry: Entry) -> tuple[str, str]:
             raise UsageError(
                 f"{entry.path} would replace {other}: decide on it with `memory review`, or evolve that one"
             )
-    proposal = Proposal(entry.path, entry.kind, entry.slug, entry.name, entry.group, entry.project, None)
-    accepted = settle(proposal, Approve())
+    accepted = settle(entry, Approve())
     assert isinstance(accepted, Accepted)
     return accepted.path, accepted.status
 

@@ -17,7 +17,6 @@ from ..pipelines.review import (
     Approve,
     Decision,
     Left,
-    Proposal,
     PutAway,
     Reject,
     Skip,
@@ -91,15 +90,6 @@ class DecisionOutcome:
         effect = f", and {self.effect}" if self.effect else ""
         also_in = f", and in {self.listed_in}" if self.listed_in else ""
         return f"{self.verdict}{effect}: {self.path}{also_in}"
-
-
-@dataclass(frozen=True)
-class NearEntry:
-    """An active entry that a proposal might replace."""
-
-    path: str
-    title: str
-    statement: str
 
 
 @dataclass(frozen=True)
@@ -275,7 +265,7 @@ class Reviewer:
             return None
         return with_research_of(self.store, change.path, change.before, now)
 
-    def nearest(self, entry: Entry, most: int = NEAREST) -> list[NearEntry]:
+    def nearest(self, entry: Entry, most: int = NEAREST) -> list[Entry]:
         """Return active entries with similar content, found by recall."""
         answer = recall_as_it_is(
             self._settings.state,
@@ -286,8 +276,7 @@ class Reviewer:
             k=most,
             all_projects=True,
         )
-        near = self.store.readable(str(hit["path"]) for hit in answer.hits)
-        return [NearEntry(one.path, one.title, statement_of(one.body)) for one in near]
+        return [*self.store.readable(str(hit["path"]) for hit in answer.hits)]
 
     # Decisions in notes
 
@@ -349,7 +338,7 @@ class Reviewer:
         if entry.kind == GC_KIND and not isinstance(decision, Skip):
             raise EntryInvalid(_ONE_BY_ONE)
         deciding = _Deciding(entry, run, body, expected_old, _marks(decision))
-        match settle(_proposal(entry), decision):
+        match settle(entry, decision):
             case Left():
                 return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
@@ -511,18 +500,6 @@ def _removed(act: Act, path: str) -> bool:
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:
     """Return the evidence of both entries without duplicates."""
     return list(dict.fromkeys([*one, *other]))
-
-
-def _proposal(entry: Entry) -> Proposal:
-    return Proposal(
-        path=entry.path,
-        kind=entry.kind,
-        slug=entry.slug,
-        title=entry.name,
-        group=entry.group,
-        project=entry.project,
-        supersedes=entry.supersedes,
-    )
 
 
 def _decided(entry: Entry) -> dict[str, StoreValue]:

@@ -17,8 +17,7 @@ from ..pipelines.likeness import (
 )
 from ..pipelines.review import group_of
 from ..pipelines.routing import is_widened
-from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
-from ..runtime.days import parse_local_day
+from ..pipelines.triage import Expire, Merge, Promote, TriageStep, triage
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW
 from ..runtime.settings import Settings
@@ -54,21 +53,20 @@ def plan_triage(settings: Settings, reviewer: Reviewer) -> tuple[list[TriageStep
     wordings = {path: wording_of_saying(statement_of(entry.body)) for path, entry in entries.items()}
     with SemanticSimilarity(settings) as meaning:
 
-        def same(one: InboxItem, other: InboxItem) -> bool:
+        def same(one: Entry, other: Entry) -> bool:
             left, right = wordings[one.path], wordings[other.path]
-            if not shared_words(left, right) or of_two_projects(
-                *(_said_in(entries[each.path]) for each in (one, other))
-            ):
+            if not shared_words(left, right) or of_two_projects(_said_in(one), _said_in(other)):
                 return False
             # Not by the second model: a full inbox has many pairs.
             cosine = meaning.cosines(left.text, [right.text])[0]
             return relation(left, right, None if cosine is None else Compared(cosine)) is Relation.SAME
 
         steps = triage(
-            [_item(entry) for entry in entries.values()],
+            [*entries.values()],
             same,
             reviewer.store.today(),
-            TriageLimits(expire_days=settings.reflection.inbox_days, most=INBOX_ENTRIES),
+            expire_days=settings.reflection.inbox_days,
+            most=INBOX_ENTRIES,
         )
     return steps, entries
 
@@ -208,17 +206,6 @@ class _Runner:
     def _commit(self, changes: Sequence[Change], what: str) -> None:
         actor: Literal["review", "triage"] = "review" if self._confirmed else "triage"
         self._journal.commit(changes, run=self._run, actor=actor, what=what)
-
-
-def _item(entry: Entry) -> InboxItem:
-    return InboxItem(
-        path=entry.path,
-        kind=entry.kind or "",
-        statement=statement_of(entry.body),
-        occurrences=entry.occurrences,
-        sessions=frozenset(source.session for source in entry.sources if source.session),
-        last_seen=parse_local_day(max(entry.updated or "", entry.created or "")),
-    )
 
 
 def _said_in(entry: Entry) -> tuple[str, str | None]:

@@ -26,7 +26,7 @@ from ...services.excerpts import excerpts_of
 from ...services.pending_counts import count_pending_notes, count_pending_paths
 from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...services.replacing import replaced_now
-from ...services.reviewing import DecisionOutcome, NearEntry, Reviewer
+from ...services.reviewing import DecisionOutcome, Reviewer
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
@@ -183,7 +183,7 @@ def _shown(
         said = _not_waiting(reviewer, wanted)
     queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
     item = None
-    near: list[NearEntry] = []
+    near: list[Entry] = []
     old: Entry | None = None
     chosen = next((entry for entry in queue.rows if entry.path == wanted), None) or next(iter(queue.rows), None)
     if chosen is not None:
@@ -210,7 +210,7 @@ def _shown(
         panel=panel if panel in PANELS else "",
         typed=typed,
         unsent=unsent,
-        near=near,
+        near=[(one, statement_of(one.body)) for one in near],
         old=old,
         last=reviewer.last_decision(),
         said_on=parse_local_day(item.entry.surfaced_at) if item else None,
@@ -239,7 +239,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
     )
 
 
-def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]) -> tuple[Entry | None, Notice | None]:
+def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[Entry]) -> tuple[Entry | None, Notice | None]:
     """The entry to compare with: the requested one, else the nearest; and why there is none."""
     name = link_target(asked.get("other", "")) or asked.get("old", "") or (near[0].path if near else "")
     if not name:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,6 @@ from memoryvault.pipelines.review import (
     Approve,
     Decision,
     KeepBoth,
-    Proposal,
     Reject,
     Skip,
     Supersede,
@@ -19,20 +19,12 @@ from memoryvault.pipelines.review import (
 )
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
-from memoryvault.vault.entry import Entry
+from memoryvault.vault.entry import Entry, parse_text
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, Bed, said
 
-PROPOSAL = Proposal(
-    path="personal-private/_review/use-pnpm.md",
-    kind="preferences",
-    slug="use-pnpm",
-    title="Use pnpm",
-    group=None,
-    project=None,
-    supersedes=None,
-)
+PROPOSAL = parse_text("personal-private/_review/use-pnpm.md", "---\nkind: preferences\n---\n\n# Use pnpm\n")
 
 
 @pytest.mark.parametrize(
@@ -67,10 +59,15 @@ def test_supersede_alone_means_the_entry_that_the_note_names(text: str) -> None:
 
 def test_no_decision_leads_out_of_the_vault_or_lets_an_idea_take_another_place() -> None:
     with pytest.raises(EntryInvalid, match="an idea takes no other note's place"):
-        settle(Proposal(**{**PROPOSAL.__dict__, "kind": "idea"}), Supersede("old.md"))
-    for bad in ({"kind": None}, {"kind": "../x"}, {"group": "../../etc"}, {"slug": "../x"}):
+        settle(replace(PROPOSAL, kind="idea"), Supersede("old.md"))
+    for bad in (
+        replace(PROPOSAL, kind=None),
+        replace(PROPOSAL, kind="../x"),
+        replace(PROPOSAL, group="../../etc"),
+        replace(PROPOSAL, slug="../x"),
+    ):
         with pytest.raises(EntryInvalid):
-            settle(Proposal(**{**PROPOSAL.__dict__, **bad}), Approve())
+            settle(bad, Approve())
 
 
 @pytest.fixture
