@@ -21,7 +21,7 @@ from .show import NAME
 
 EPILOG = """example:
   memory evolve tabs 'Indent with four spaces.' 'the team agreed'
-  echo 'We deploy on Mondays.' | memory evolve deploy-day --reason 'new release train' --new-slug deploy-mondays
+  echo 'We deploy on Mondays.' | memory evolve deploy-day --reason 'new release train'
 """
 
 
@@ -30,7 +30,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="OLD", help=NAME)
     parser.add_argument("words", metavar="TEXT REASON", nargs="*", help="the same as --body and --reason")
     parser.add_argument("--reason", help="why it holds no longer")
-    parser.add_argument("--new-slug", help="another name for the new entry")
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", help="the new text")
     body.add_argument("--body-file", type=Path, help="a file with the new text")
@@ -54,15 +53,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not body.strip():
         raise UsageError(f"give both the new text and the reason: {how}")
     if context.agent:
-        if args.new_slug is not None:
-            raise UsageError("what an agent evolves keeps its name: leave --new-slug out")
         proposed = AgentProposals(context.settings, store, journal).propose_evolved(old, body, reason)
         return report_proposed(proposed, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
-    evolved = evolve(store, journal, old, text, scrub(reason, policy), new_slug=args.new_slug)
+    evolved = evolve(store, journal, old, text, scrub(reason, policy))
     request_indexing(context.settings)
     new, archive = str(context.vault / evolved.path), str(context.vault / evolved.archive)
     if args.json:

@@ -12,7 +12,6 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import Accepted, Approve, archive_name, link_target, settle
 from ..runtime.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
 from ..runtime.layout import INBOX, REVIEW
-from ..runtime.slug import validate_slug
 from ..vault.entry import Entry, fingerprint
 from ..vault.evidence import strip_evidence
 from ..vault.fields import StoreValue
@@ -44,10 +43,8 @@ def evolve(
     old: str,
     body: Scrubbed,
     reason: Scrubbed,
-    *,
-    new_slug: str | None = None,
 ) -> Evolved:
-    """Supersede the entry at `old` by one with this text, at the same path or under a new slug.
+    """Supersede the entry at `old` by one with this text, at the same path.
 
     A note that waits in the review or the inbox is placed with its new text in the same act. It is a decision of the
     user, which `Reviewer.undo_last` takes back.
@@ -57,9 +54,11 @@ def evolve(
     """
     with journal.locked():
         entry = require_living(store, old)
-        path, status = _place(store, entry, new_slug)
+        path, status = old, "incubating" if entry.effective_status == "incubating" else "active"
+        if pending_folder(old) in (REVIEW, INBOX):
+            path, status = _placed(store, entry)
         if path != old and store.exists(path):
-            raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
+            raise EntryExists(f"there is already an entry {path}: rename one of the two")
         if path == old and entry.effective_status in SETTLED and says_already(entry, body):
             raise EntryExists(f"{old} says that already: nothing was changed")
         archive = free_archive_path(store, old)
@@ -100,23 +99,11 @@ def archived_text(store: VaultStore, journal: Journal, before: str, new_path: st
     )
 
 
-def _place(store: VaultStore, entry: Entry, new_slug: str | None) -> tuple[str, str]:
-    """Return path and status of the new entry. A note that waits for a decision is placed as if approved.
+def _placed(store: VaultStore, entry: Entry) -> tuple[str, str]:
+    """Return path and status of a note that waits for a decision, as if it was approved.
 
     Raises EntryInvalid, UsageError.
     """
-    path, status = entry.path, "incubating" if entry.effective_status == "incubating" else "active"
-    if pending_folder(path) in (REVIEW, INBOX):
-        path, status = _placed(store, entry)
-    if new_slug is None:
-        return path, status
-    folder, name = path.rsplit("/", 1)
-    if entry.always_load or name == IDEA_NOTE:
-        raise UsageError(f"{entry.path} keeps its name: sessions and notes refer to it; leave out --new-slug")
-    return f"{folder}/{validate_slug(new_slug)}.md", status
-
-
-def _placed(store: VaultStore, entry: Entry) -> tuple[str, str]:
     if entry.kind in (SURFACE_KIND, GC_KIND):
         raise EntryInvalid(f"{entry.path} can't be evolved: it is a question; answer it with `memory review`")
     if entry.supersedes is not None:

@@ -58,7 +58,7 @@ READING_OPTIONS = {
 }  # fmt: skip
 """Of uses that read: they choose or format what is read, or count only beside what makes the use one that changes."""
 WRITING_OPTIONS = {
-    "--append", "--description", "--name", "--new-slug", "--reason", "--replace", "--tags", "--title", "--type",
+    "--append", "--description", "--name", "--reason", "--replace", "--tags", "--title", "--type",
     "--vault-path", "--always-load",
 }  # fmt: skip
 """Of uses that propose: what the proposal says."""
@@ -217,8 +217,6 @@ def test_what_the_program_wrote_an_agent_does_not_evolve(bed: Bed, agent: Agent)
 @pytest.mark.slow
 def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent, memory: Command) -> None:
     memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
-    agent("evolve", "tabs", "--reason", "it is modern", "--new-slug", "spaces", "--body", "Spaces.", code=2)
-    assert waiting(bed) == []
     agent("evolve", "tabs", "--reason", "it is modern", "--body", "Indent with spaces.")
     assert "Indent with tabs." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
     (name,) = waiting(bed)

@@ -38,8 +38,7 @@ from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.runtime.settings import load_settings
 settings = load_settings(os.environ)
 store = vault_store(settings)
-evolve(store, Journal(settings.state, store), {old!r}, Scrubbed("We deploy on Mondays."), Scrubbed("new train"),
-       new_slug={slug!r})
+evolve(store, Journal(settings.state, store), {old!r}, Scrubbed("We deploy on Mondays."), Scrubbed("new train"))
 """
 KILL_POINTS = [
     "journal-pending",
@@ -54,8 +53,8 @@ def old_note(bed: Bed) -> str:
     return bed.note(OLD, "We deploy on Tuesdays.", kind="preferences", group="personal-private", tags=["release"])
 
 
-def do_evolve(bed: Bed, body: str = "We deploy on Mondays.", **options: str) -> tuple[str, str]:
-    done = evolve(bed.store, bed.journal, OLD, Scrubbed(body), Scrubbed("new train"), **options)
+def do_evolve(bed: Bed, body: str = "We deploy on Mondays.") -> tuple[str, str]:
+    done = evolve(bed.store, bed.journal, OLD, Scrubbed(body), Scrubbed("new train"))
     return done.path, done.archive
 
 
@@ -129,18 +128,14 @@ def test_note_of_another_status_becomes_active_by_a_new_text(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize(("folder", "status"), [("_review", "pending"), ("_inbox", "inbox"), ("preferences", "active")])
-@pytest.mark.parametrize("slug", [None, "deploy-mondays"])
-def test_a_note_is_renamed_and_one_that_waits_is_placed_in_the_same_act(
-    bed: Bed, folder: str, status: str, slug: str | None
-) -> None:
+def test_a_note_that_waits_is_placed_in_the_same_act(bed: Bed, folder: str, status: str) -> None:
     old = f"personal-private/{folder}/deploy-day.md"
     bed.note(old, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status=status)
-    done = evolve(bed.store, bed.journal, old, Scrubbed("We deploy on Mondays."), Scrubbed("new"), new_slug=slug)
-    name = slug or "deploy-day"
-    assert done.path == f"personal-private/preferences/{name}.md"
+    done = evolve(bed.store, bed.journal, old, Scrubbed("We deploy on Mondays."), Scrubbed("new"))
+    assert done.path == "personal-private/preferences/deploy-day.md"
     assert bed.files().keys() == {done.path, done.archive}
     now, then = bed.store.read(done.path), bed.store.read(done.archive)
-    assert (now.status, now.slug, now.body) == ("active", name, "We deploy on Mondays.")
+    assert (now.status, now.slug, now.body) == ("active", "deploy-day", "We deploy on Mondays.")
     assert (then.status, then.superseded_by) == ("superseded", done.path)
 
 
@@ -164,24 +159,16 @@ def test_waiting_replacement_needs_a_decision_and_takes_no_occupied_place(bed: B
         evolve(bed.store, bed.journal, asks, text, text)
     assert bed.files() == before
     bed.edit(waits, "supersedes: ", "old: ")
-    with pytest.raises(EntryExists, match="choose another --new-slug"):
+    with pytest.raises(EntryExists, match="rename one of the two"):
         evolve(bed.store, bed.journal, waits, text, text)
 
 
 def test_note_that_cannot_be_evolved_is_left_with_a_reason(bed: Bed, old_note: str) -> None:
-    loaded = bed.note("personal-private/_always-load/x.md", "x", kind="preferences")
-    bed.note("personal-private/preferences/taken.md", "x", kind="preferences")
     _, archive = do_evolve(bed)
     before = bed.files()
-    for old, slug, error in (
-        (archive, None, EntryInvalid),
-        ("personal-private/preferences/none.md", None, EntryNotFound),
-        (OLD, "Bad_Slug", EntryInvalid),
-        (loaded, "y", UsageError),
-        (OLD, "taken", EntryExists),
-    ):
+    for old, error in ((archive, EntryInvalid), ("personal-private/preferences/none.md", EntryNotFound)):
         with pytest.raises(error):
-            evolve(bed.store, bed.journal, old, Scrubbed("x"), Scrubbed("x"), new_slug=slug)
+            evolve(bed.store, bed.journal, old, Scrubbed("x"), Scrubbed("x"))
     assert bed.files() == before
 
 
@@ -202,13 +189,13 @@ def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed, old_not
         resolve_entry(bed.store, "deploy-day")
 
 
-@pytest.mark.parametrize(("old", "slug"), [(OLD, None), (OLD, "deploy-mondays"), (WAITS, None)])
+@pytest.mark.parametrize("old", [OLD, WAITS])
 @pytest.mark.parametrize("point", KILL_POINTS)
-def test_killed_at_any_step_one_of_two_whole_states_remains(bed: Bed, point: str, old: str, slug: str | None) -> None:
+def test_killed_at_any_step_one_of_two_whole_states_remains(bed: Bed, point: str, old: str) -> None:
     bed.note(old, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status="pending")
     whole = bed.files()
-    code = bed.run_python(EVOLVE.format(old=old, slug=slug), point)
-    assert code == (-9 if point != "journal-applied@3" or slug or old == WAITS else 0)
+    code = bed.run_python(EVOLVE.format(old=old), point)
+    assert code == (-9 if point != "journal-applied@3" or old == WAITS else 0)
     between = bed.files()
     assert any("Tuesdays" in text for text in between.values()), "what held can be read at any time"
     bed.journal.recover()
@@ -226,7 +213,7 @@ def test_killed_at_any_step_one_of_two_whole_states_remains(bed: Bed, point: str
 
 
 def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed: Bed, old_note: str) -> None:
-    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    assert bed.run_python(EVOLVE.format(old=OLD), "journal-applied") == -9
     bed.edit(OLD, "Tuesdays", "Wednesdays")
     bed.journal.recover()
     assert list(bed.files()) == [OLD], "the archive copy of a change that did not happen goes"
@@ -234,14 +221,14 @@ def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed
 
 
 def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed, old_note: str) -> None:
-    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    assert bed.run_python(EVOLVE.format(old=OLD), "journal-applied") == -9
     do_evolve(bed, "We deploy hourly.")
     assert bed.store.read(OLD).body == "We deploy hourly."
     assert len(bed.journal.acts()) == 2, "the first of them can be taken back, too"
 
 
 def test_a_reading_command_ends_what_was_interrupted(bed: Bed, old_note: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    assert bed.run_python(EVOLVE.format(old=OLD), "journal-applied") == -9
     bed.enter(monkeypatch)
     assert main(["show", OLD]) == 0
     assert not bed.journal.is_interrupted
