@@ -7,8 +7,9 @@ import pytest
 from memoryvault.cli import review_dialogue
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve
-from memoryvault.services.dismissing import dismiss
+from memoryvault.services.dismissing import dismiss, edit
 from memoryvault.tests.support.command import Command
+from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import RULE, Bed, said
 
@@ -120,6 +121,19 @@ def test_one_of_several_replacements_of_a_waiting_proposal_stays_in_use(bed: Bed
     for port, path in waits.items():
         bed.reviewer.decide(path, Approve(), run="review-1")
         assert str(port) in bed.only("active").body
+
+
+def test_a_rule_that_was_corrected_since_is_replaced_nevertheless(bed: Bed) -> None:
+    """Its fingerprint is another then, and its path: it waited under the one that the proposal names."""
+    for session, lines in (("a", 40), ("b", 50)):
+        bed.remember(limit(session, lines, standing_rule=False, claimed_rule=True))
+    approve(bed, "below 40")
+    rule = bed.only("active")
+    assert bed.only("pending").supersedes != rule.path
+    edit(bed.reviewer, rule.path, Scrubbed(rule.body.replace("40", "45")), rule.content_hash)
+    assert "below 45" in bed.only("active").body
+    approve(bed, "below 50")
+    assert "below 50" in bed.only("active").body
 
 
 @pytest.mark.parametrize("taken", ["the name that it waited under", "the name of its place"])
