@@ -25,7 +25,7 @@ from ..services.conflicts import (
 from ..services.entry_names import find_entry
 from ..services.pending_counts import count_pending
 from ..services.pending_page import likeliest_first
-from ..services.reviewing import DecisionOutcome, Reviewer
+from ..services.reviewing import ONE_BY_ONE, DecisionOutcome, Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from ..vault.pending import describe_pending, group_by_place, is_idea_path
@@ -262,6 +262,8 @@ def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
 
         return name, settle
     entry = reviewer.store.read(reviewer.find(name))
+    if entry.kind == GC_KIND:
+        raise UsageError(f"--decide {item!r}: {ONE_BY_ONE}")
     decision = parse_decision(words, entry.supersedes)
     if decision is None:
         raise UsageError(f"--decide {item!r}: {why_none(words)}")

@@ -65,7 +65,7 @@ _WAITING_KEYS = (PROBABILITY, CONTRADICTS)
 _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
 RECALL_SECONDS = 3.0
-_ONE_BY_ONE = "it lists several ideas: tick a box below each, or `memory idea keep SLUG` (archive, delete)"
+ONE_BY_ONE = "it lists several ideas: tick a box below each, or `memory idea keep SLUG` (archive, delete)"
 
 
 @dataclass(frozen=True)
@@ -302,10 +302,10 @@ class Reviewer:
     def _apply(self, path: str, written: str, run: str) -> Sequence[DecisionOutcome | DecisionProblem]:
         try:
             entry = self.store.read(path)
-            if entry.kind == GC_KIND and not written:
-                return self.answer(path, parse_listed(entry), run=run)
             if entry.kind == GC_KIND:
-                raise EntryInvalid(_ONE_BY_ONE)
+                if answers := parse_listed(entry):
+                    return self.answer(path, answers, run=run)
+                raise EntryInvalid(ONE_BY_ONE)
             decision = parse_decision(written, entry.supersedes)
             if decision is None:
                 raise EntryInvalid(why_none(written))
@@ -336,7 +336,7 @@ class Reviewer:
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
         if entry.kind == GC_KIND and not isinstance(decision, Skip):
-            raise EntryInvalid(_ONE_BY_ONE)
+            raise EntryInvalid(ONE_BY_ONE)
         deciding = _Deciding(entry, run, body, expected_old, _marks(decision))
         match settle(entry, decision):
             case Left():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.support.files import put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
@@ -86,7 +87,14 @@ def test_the_answers_of_a_program(sandbox: Sandbox) -> None:
     away = [idea for idea in sandbox.json("idea", "list", "--all") if idea["status"] == "deleted"]
     assert [idea["slug"] for idea in away] == ["two"]
     assert sandbox.json("idea", "restore", "two")["verdict"] == "restored"
-    sandbox.refused("review", "--decide", "ideas-nobody-came-back-to=approve", code=1)
+
+
+def test_a_decision_on_the_whole_list_is_refused_before_another_is_carried_out(sandbox: Sandbox) -> None:
+    old(sandbox, "one")
+    sandbox.memory("idea", "gc")
+    tabs = put_note(sandbox.vault, "personal-private/_review/tabs.md", kind="preferences", status="pending")
+    sandbox.refused("review", "--decide", "tabs=approve", "--decide", "ideas-nobody-came-back-to=approve", code=2)
+    assert tabs.exists()
 
 
 def test_without_a_terminal_nothing_is_deleted(sandbox: Sandbox) -> None:

@@ -366,13 +366,18 @@ def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed)
 
 
 def test_a_word_in_the_properties_is_no_answer_to_a_list(bed: Bed, one: Path) -> None:
+    old_idea(bed, "two", 400)
     stale(bed)
-    tick(bed, "one", "Archive")
     bed.decide_in_note(IDEAS_LIST, "keep")
     (problem,) = bed.reviewer.apply_notes()
     assert isinstance(problem, DecisionProblem)
     assert "tick a box" in problem.problem
-    assert find_idea(bed.store, "one").status == "incubating"
+    tick(bed, "one", "Archive")
+    (done,) = bed.reviewer.apply_notes()
+    assert isinstance(done, DecisionOutcome)
+    assert done.verdict == "archived"
+    assert boxes(bed) == ["two"]
+    assert bed.reviewer.apply_notes() == []
 
 
 def test_two_boxes_for_one_idea_are_no_answer(bed: Bed, one: Path) -> None:
