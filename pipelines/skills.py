@@ -194,7 +194,8 @@ def plan_skills(
 ) -> list[SkillStep]:
     """Plan what to write, update and archive.
 
-    An entry is of the skill at its path, else of one of that repository and name, if its own is gone.
+    An entry is of the skill at its path, else of one of that repository with that name or, failing that, that text, if
+    its own is gone.
     `is_gone`: by skill path, whether the skill of an entry is known to be gone (False also if unknown).
     `taken`: paths of notes that must not be overwritten.
     """
@@ -208,9 +209,17 @@ def plan_skills(
             each
             for each in free.values()
             if each.skill_path == skill.path
-            or (is_gone.get(each.skill_path, False) and (each.repo, each.name) == (skill.repo, skill.name))
+            or (
+                is_gone.get(each.skill_path, False)
+                and each.repo == skill.repo
+                and (each.name == skill.name or each.digest == skill.digest)
+            )
         ]
-        entry = min(found, key=lambda each: (each.entry not in living, each.skill_path != skill.path), default=None)
+        entry = min(
+            found,
+            key=lambda each: (each.entry not in living, each.skill_path != skill.path, each.name != skill.name),
+            default=None,
+        )
         if entry is None or entry.entry not in living:
             target = _free(entry_name(skill), used)
             used.add(target)

@@ -53,7 +53,10 @@ def test_changed_moved_and_renamed_skills_keep_their_entry() -> None:
     renamed = replace(ALPHA, name="beta", digest="d2")
     assert plan([renamed], [entry]) == [UpdateSkill(renamed, entry.entry, entry.entry)]
     both = replace(ALPHA, name="beta", path="~/src/tools/beta/SKILL.md")
-    assert plan([both], [entry]) == [WriteSkill(both, "personal-skills/tools--beta.md"), ArchiveSkill(entry.entry)]
+    assert plan([both], [entry]) == [UpdateSkill(both, entry.entry, entry.entry)]
+    same_text = replace(both, name="gamma", path="~/src/tools/gamma/SKILL.md", digest=moved.digest)
+    steps = plan([moved], [entry_of(same_text), entry])
+    assert steps[0] == UpdateSkill(moved, entry.entry, entry.entry), "the name says more than the text"
 
 
 def test_two_skills_of_one_name_and_a_note_of_the_users_own_do_not_meet() -> None:

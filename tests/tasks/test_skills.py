@@ -91,6 +91,18 @@ def test_a_renamed_skill_keeps_its_entry(bed: Bed, repo: Path) -> None:
     assert "# gamma (skill of My_Skills)" in text(bed, "my-skills--alpha")
 
 
+def test_a_skill_that_is_called_after_its_folder_keeps_its_entry_when_that_is_renamed(bed: Bed, repo: Path) -> None:
+    file = write(repo / "alpha", "alpha")
+    file.write_text(file.read_text("utf-8").replace("name: alpha\n", ""), "utf-8")
+    index(bed)
+    bed.edit(ALPHA, "status: active", "status: dismissed")
+    bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
+    shutil.move(repo / "alpha", repo / "gamma")
+    assert index(bed) == SkillIndexReport(0, 1, 0, 0, 1, ())
+    for kept in ("status: dismissed", "Mine.", "# gamma (skill of My_Skills)"):
+        assert kept in text(bed, "my-skills--alpha")
+
+
 def test_missing_skill_is_archived_and_restored(bed: Bed, repo: Path) -> None:
     index(bed)
     bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
