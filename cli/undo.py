@@ -74,9 +74,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not is_agreed("take this back? [y/N] "):
             note("memory: nothing was changed")
             return 1
+    shown = plan
     if selector.last:  # The run that was shown, although the worker may have written since.
-        selector = replace(selector, last=False, run=plan.run)
+        selector = replace(selector, last=False, run=shown.run)
     plan = undo.carry_out(selector)
+    plan.is_earlier = shown.is_earlier
     if args.of is not None:
         forget_large_change(context.state.markers, args.of)
     request_indexing(context.settings)
@@ -94,6 +96,7 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
                 "steps": [asdict(step) for step in plan.steps],
                 "left": plan.left,
                 **({"run": plan.run, "at": plan.at} if plan.run else {}),
+                **({"is_earlier": True} if plan.is_earlier else {}),
                 "sessions": plan.sessions,
             }
         )
@@ -103,6 +106,8 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
         note("memory: what you wrote or decided yourself is not touched; `memory review --undo` takes back a decision")
     elif plan.run:
         print(_what_ran(plan))
+        if plan.is_earlier:
+            note("memory: what later runs wrote is left: it was decided on, moved or changed since")
     for step in plan.steps[:most]:
         print(f"{(_DONE if done else _WILL)[step.step]}: {in_line(step.path)}")
         if step.why is not Why.WRITTEN:  # The usual reason is not printed.
@@ -113,7 +118,8 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool, most: int | 
         note(f"memory: {counted(plan.left, 'note stays', 'notes stay')}")
     is_last = args.session is None and args.since is None
     if is_last and plan.steps and (args.yes or not done):  # Otherwise it was printed before the question.
-        note("memory: this is one run only; --since 1h or --session ID takes back more")
+        which = "this run" if plan.is_earlier else "the last run"
+        note(f"memory: this is {which} only; --since 1h or --session ID takes back more")
     return 0
 
 
@@ -121,7 +127,8 @@ def _what_ran(plan: UndoPlan) -> str:
     notes = counted(len(plan.steps), "note")
     of = f" of {counted(plan.sessions, 'session')}" if plan.sessions else ""
     name = plan.run.partition(":")[0]
-    return f"written by {_RUNS.get(name, name)}, {plan.at.replace('T', ' ')}: {notes}{of}"
+    which = "an earlier run" if plan.is_earlier else "the last run"
+    return f"written by {which}, {_RUNS.get(name, name)}, {plan.at.replace('T', ' ')}: {notes}{of}"
 
 
 def _selector(args: argparse.Namespace, undo: Undo) -> Selector:

@@ -90,6 +90,8 @@ class UndoPlan:
     """The journal's name of the last run; "" if the user did not select the last run."""
     at: str = ""
     """Time of its last act: UTC, ISO 8601 with Z."""
+    is_earlier: bool = False
+    """Whether later runs are left: all that they wrote was decided on, moved or edited since."""
     sessions: int = 0
     """The number of sessions concerned."""
     lost_of: frozenset[str] = frozenset()
@@ -110,29 +112,37 @@ class Undo:
         acts = self._journal.acts()
         past = _Past(self._store, acts)
         if not selector.last:
-            return self._planned(selector, acts, past)
-        runs = dict.fromkeys(act.run for act in reversed(_not_undone(acts, selector.actor)))
-        plans = (self._planned(Selector(run=run, actor=selector.actor), acts, past) for run in runs)
-        last = next(plans, UndoPlan())
-        return last if last.changes else next((plan for plan in plans if plan.changes), last)
+            return self._planned(selector, _selected(acts, selector)[::-1], past)
+        runs: dict[str, list[Act]] = {}
+        for act in reversed(_not_undone(acts, selector.actor)):
+            runs.setdefault(act.run, []).append(act)
+        last: UndoPlan | None = None
+        is_earlier = False
+        for run, newest_first in runs.items():
+            plan = self._planned(Selector(run=run, actor=selector.actor), newest_first, past)
+            if plan.changes:
+                plan.is_earlier = is_earlier
+                return plan
+            last = last or plan
+            is_earlier = is_earlier or bool(plan.steps)
+        return last or UndoPlan()
 
-    def _planned(self, selector: Selector, acts: Sequence[Act], past: _Past) -> UndoPlan:
-        selected = _selected(acts, selector)
+    def _planned(self, selector: Selector, newest_first: Sequence[Act], past: _Past) -> UndoPlan:
         work = _PlanBuilder(self._store, past)
-        for act in reversed(selected):
+        for act in newest_first:
             work.take_back(act)
         if selector.session is not None and selector.actor is None:
             work.name_the_rest(selector.session)
         plan = work.plan()
-        plan.sessions = len({act.session for act in selected if act.session})
-        if selector.run is not None and selected:
-            plan.run, plan.at = selector.run, selected[-1].at
+        plan.sessions = len({act.session for act in newest_first if act.session})
+        if selector.run is not None and newest_first:
+            plan.run, plan.at = selector.run, newest_first[0].at
         return plan
 
     def session_called(self, name: str, actor: str | None = None) -> str:
         """Return the session with this id or prefix, of those of which anything was written. Sessions that were undone
-        count too, so that the same prefix never means a different session. Raises UsageError if none or several match
-        or the prefix is too short."""
+        count too, so that the same prefix never means a different session. Raises MemoryVaultError if none matches,
+        UsageError if several match or the prefix is too short."""
         wanted = _automatic(actor)
         sessions = {act.session for act in self._journal.acts() if act.session and act.actor in wanted}
         if name in sessions:
@@ -152,7 +162,7 @@ class Undo:
             more = f" and {len(begun) - NAMED} more" if len(begun) > NAMED else ""
             raise UsageError(f"{name!r} may be {', '.join(begun[:NAMED])}{more}: give more of the id")
         if not begun:
-            raise UsageError(f"nothing was written of a session {name!r}: is that its id?")
+            raise MemoryVaultError(f"there is nothing to take back of a session {name!r}")
         return begun[0]
 
     def carry_out(self, selector: Selector) -> UndoPlan:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Approve
-from memoryvault.runtime.errors import EntryInvalid, UsageError
+from memoryvault.runtime.errors import EntryInvalid, MemoryVaultError, UsageError
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change
 from memoryvault.services.remembering import preview
@@ -205,16 +205,20 @@ def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
     ask.remember(said(CHOICE, "c", "No, use tabs instead of spaces"))
     ask.reviewer.decide(ask.only("pending").path, Approve(), run="r")
     shown = memory("undo", "--last", "--dry-run")
-    assert shown.out.startswith("written by a reflection, 20")
+    assert shown.out.startswith("written by an earlier run, a reflection, 20")
+    assert "memory: what later runs wrote is left: " in shown.err
     plan = undo(ask)
     assert steps(plan) == {"always-use-pnpm-not-npm.md": "leave", "always-sign-the-commits.md": "remove"}
     assert (whys(plan)[NOTED], plan.left) == (Why.EDITED, 1)
-    plan = undo(ask)  # What is left of the second run, the edited note, does not hide the first either.
-    assert steps(plan) == {"never-commit-on-a-friday.md": "remove"}
+    done = memory.json("undo", "--last", "--yes")  # What is left of the second run does not hide the first either.
+    assert [(step["path"].rsplit("/", 1)[-1], step["step"]) for step in done["steps"]] == [
+        ("never-commit-on-a-friday.md", "remove")
+    ]
+    assert done["is_earlier"]
     assert ask.files().keys() == {NOTED, "personal-private/preferences/use-tabs-instead-of-spaces.md"}
     for _ in range(2):
         plan = undo(ask)
-        assert plan.changes == [], "what is said of the last run"
+        assert (plan.changes, plan.is_earlier) == ([], False), "what is said of the last run"
         assert list(steps(plan).values()) == ["gone"]
 
 
@@ -250,7 +254,7 @@ def test_the_beginning_of_an_id_names_its_session(bed: Bed, with_journal: bool) 
         shutil.rmtree(Path(bed.settings.state.root) / "journal")
     assert bed.undo.session_called(f"{SESSION}-") == f"{SESSION}-b"
     assert bed.undo.session_called(SESSION) == SESSION, "though another begins so"
-    with pytest.raises(UsageError, match="nothing was written of a session 'ffffff'"):
+    with pytest.raises(MemoryVaultError, match="nothing to take back of a session 'ffffff'"):
         bed.undo.session_called("ffffff")
     with pytest.raises(UsageError, match="at least the first 6 characters"):
         bed.undo.session_called("3f0c6")
@@ -272,10 +276,15 @@ def test_a_session_that_nothing_is_known_of_fails(ask: Bed, memory: Command) -> 
     for _ in range(2):
         memory("undo", "--session", SESSION, "--yes")
     assert "there is nothing to take back" in memory("undo", "--session", SESSION[:8], "--yes").out
-    for options in ([], ["--dry-run"], ["--json"]):
-        said_of_it = memory("undo", "--session", "zzzzzzz", *options, code=2)
+    for session, *options in (
+        ("zzzzzzz",),
+        ("zzzzzzz", "--dry-run"),
+        ("zzzzzzz", "--json"),
+        (SESSION, "--of", "triage"),
+    ):
+        said_of_it = memory("undo", "--session", session, *options, code=1)
         assert said_of_it.out == ""
-        assert said_of_it.err == "memory: nothing was written of a session 'zzzzzzz': is that its id?\n"
+        assert said_of_it.err == f"memory: there is nothing to take back of a session {session!r}\n"
 
 
 def test_plan_that_was_shown_is_carried_out_despite_later_writes(
