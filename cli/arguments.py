@@ -38,7 +38,7 @@ INSTEAD: Mapping[str, str] = {
 """Other name -> what to do instead, as the end of an error message."""
 
 WORDS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("repair", "check"), ("rebuild-index",)),
+    "repair": ("rebuild-index",),
     "delete": ("rm", "cancel"),
     "remove": ("rm", "cancel"),
     "show": ("read",),

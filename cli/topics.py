@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List, read, write, remove, repair or check."""
+    """List, read, write, remove, repair or import."""
     refuse_options_of_others(args, BELONGS)
     if args.action == "import":
         if args.project is not None or args.slug is not None:
@@ -138,6 +138,8 @@ def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
         print_json({"changed": changed, "path": topics.index_path})
     else:
         print(f"{topics.index_path} " + ("was repaired" if changed else "is in order"))
+    if too_long := topics.over_the_limit():
+        note(f"memory: {too_long}")
     return 0
 
 

@@ -76,11 +76,15 @@ class Topics:
         self.index_path = f"{self.folder}/{INDEX_NAME}"
 
     def all(self) -> list[Topic]:
-        """Return all topics by slug; `VaultStore.passed_over` holds those that cannot be read, with the reason."""
+        """Return all topics by slug; `VaultStore.passed_over` says why others cannot be read or called so."""
         self._journal.recover()
         listed = {one.file for one in index_lines(self._index())}
         topics = []
-        for slug in self._slugs():
+        for slug in self._stems():
+            if not _SLUG.fullmatch(slug):
+                path = f"{self.folder}/{slug}.md"
+                self._store.passed_over[path] = f"{path}: its name can't be used as a slug: rename it"
+                continue
             try:
                 topics.append(self._topic(slug, f"{slug}.md" in listed))
             except EntryNotFound:
@@ -265,11 +269,14 @@ class Topics:
             self._store.require_vault()
             return []
 
-    def _slugs(self) -> list[str]:
-        slugs = (
+    def _stems(self) -> list[str]:
+        """Return the names of the topic files without `.md`; not all can be slugs."""
+        return [
             name.removesuffix(".md") for name in self._names() if is_topic_name(name) and not is_conflict_copy(name)
-        )
-        return [slug for slug in slugs if _SLUG.fullmatch(slug)]
+        ]
+
+    def _slugs(self) -> list[str]:
+        return [stem for stem in self._stems() if _SLUG.fullmatch(stem)]
 
     def _index_text(self) -> str | None:
         return text_of(self._store, self.index_path)

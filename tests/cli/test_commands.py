@@ -357,6 +357,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("save", "fix", "a-slug", "Always this"), "Always this; give a text with --body, in quotes: --body 'TEXT'"),
         (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
         (("vault", "topics", "repair"), "did you mean 'rebuild-index'?"),
+        (("vault", "topics", "check"), "rebuild-index, import ("),
         (("jobs", "delete", "3"), "there is no command 'delete'; did you mean `memory jobs cancel`?"),
         (("reflect", "old.jsonl"), "argument what: name one transcript with --session: --session old.jsonl ("),
     ],

@@ -188,9 +188,11 @@ def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_is_named(bed: Bed
     (bed.root / "secret.md").write_text("Secret.\n")
     (folder / "link.md").symlink_to(bed.root / "secret.md")
     (folder / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    (folder / "a b.md").write_text("x\n")
     store = bed.store
     assert [topic.slug for topic in Topics(store, bed.journal, "shop").all()] == ["deploy"]
-    assert {path.rpartition("/")[2] for path in store.passed_over} == {"folder.md", "link.md", "huge.md"}
+    assert {path.rpartition("/")[2] for path in store.passed_over} == {"folder.md", "link.md", "huge.md", "a b.md"}
+    assert "a b.md" in store.passed_over[f"{FOLDER}/a b.md"], "lists print the reason alone"
     assert not topics(bed).rebuild_index()
     (folder / "MEMORY.md").write_text("- [Folder](folder.md)\n")
     assert topics(bed).rebuild_index()
@@ -212,6 +214,8 @@ def test_the_command_from_end_to_end(ask: Bed, memory: Command) -> None:
     assert "Push." in topics("read", "deploy").out
     (ask.vault / FOLDER / "MEMORY.md").write_text("")
     assert "was repaired" in topics("rebuild-index").out
+    (ask.vault / FOLDER / "MEMORY.md").write_text("line\n" * 300)
+    assert "sessions see the first 200" in topics("rebuild-index").err
     topics("rm", "deploy")
     memory("vault", "topics", "read", code=2)
     topics("read", "deploy", code=1)
