@@ -89,7 +89,11 @@ COMMANDS: dict[str, Command] = {
         "adapt_skills", "judge found skills; put those worth adopting on the watchlist", {"--dry-run": READS}
     ),
     "skills watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
-    "vault inbox": Command("inbox", "list what was inferred once, or triage it", {"list": READS, "--dry-run": READS}),
+    "vault inbox": Command(
+        "inbox",
+        "list what was inferred once, or triage it",
+        {"list": READS, "--dry-run": READS, "--yes": CHANGES, "": READS},
+    ),
     "vault inspect": Command(
         "inspect",
         "show what was recalled into prompts, and why",

@@ -81,7 +81,7 @@ def run_triage(
     reviewer.journal.recover()
     steps, entries = plan_triage(settings, reviewer)
     run = reviewer.journal.new_run("triage")
-    doer = _Runner(settings, reviewer, entries, run, confirmed=False)
+    doer = _Runner(settings, reviewer, entries, run)
     results = []
     for step in steps:
         if not still_owned():
@@ -97,7 +97,7 @@ class _Runner:
     """One run over the inbox."""
 
     def __init__(
-        self, settings: Settings, reviewer: Reviewer, entries: Mapping[str, Entry], run: str, *, confirmed: bool
+        self, settings: Settings, reviewer: Reviewer, entries: Mapping[str, Entry], run: str, *, confirmed: bool = False
     ) -> None:
         self._mode = settings.memory.review_mode
         self._store = reviewer.store
