@@ -130,5 +130,5 @@ def _print(report: RunReport, *, paused: bool) -> None:
         print(f"the worker that was already running did it ({waiting} time)")
     else:
         names = ("done", "retried", "dead", "postponed", "delayed")
-        counts = {name: getattr(report, name) for name in names}
-        print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
+        told = ", ".join(f"{count} {name}" for name in names if (count := getattr(report, name)))
+        print((told or "nothing to do") + (" (`memory jobs list`)" if report.delayed else ""))

@@ -14,6 +14,8 @@ from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.output import with_home
 from memoryvault.cli.progress import progress_line
 from memoryvault.runtime.lock import hold_lock
+from memoryvault.runtime.settings import load_settings
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
 from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.command import Command
@@ -141,7 +143,7 @@ def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill:
     assert last == "", "nothing is left of it"
     assert not [line for line in kept if "working" in line]
     counts = next(line.split()[0] for line in kept if " done" in line)
-    assert [line.split()[0] for line in kept] == ["memory:", counts, "due"]
+    assert [line.split()[0] for line in kept] == ["memory:", counts]
 
 
 @pytest.mark.slow
@@ -167,6 +169,14 @@ def test_the_progress_line_names_kinds_of_jobs() -> None:
     assert progress_line(RunProgress(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
         "the worker that is running works for 2 s: left: 2 research.idea"
     )
+
+
+def test_a_worker_that_ends_names_what_lists_the_jobs_that_wait_for_their_time(sandbox: Sandbox) -> None:
+    sandbox.memory("jobs", "list")
+    with open_ledger(load_settings(sandbox.environment)) as ledger:
+        ledger.enqueue("research.idea", {"slug": "a"}, delay_seconds=3600)
+    (line,) = sandbox.memory(*WORKER).splitlines()
+    assert line.endswith("1 delayed (`memory jobs list`)")
 
 
 def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbox) -> None:
