@@ -133,6 +133,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
             statuses=STATUSES,
             longest=EXCERPT,
             most=MOST_HITS,
+            quoted=quoted,
         )
 
     return (Route("/search", look, methods=["GET"]),)

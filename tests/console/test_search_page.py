@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def test_a_question_is_answered_with_both_scores_and_leaves_a_receipt(bed: Bed, 
     assert "Answered by keywords only: no embedding model." in text
     (receipt,) = read_receipts(Path(bed.settings.state.receipts))
     assert receipt["caller"] == "console"
+
+
+@pytest.mark.parametrize("session", ["3f0c6a52-0000", 'a "quoted" \\ one'])
+def test_the_session_of_a_hit_leads_to_all_that_was_learned_in_it(bed: Bed, front: Front, session: str) -> None:
+    for slug, of in (("money", session), ("tokens", session), ("tabs", "another")):
+        rule(bed, slug, "Something.", status="superseded", source=[{"host": "claude", "session": of}])
+    index(bed)
+    page = front.get("search", filter="slug=money", status="superseded").text
+    (link,) = re.findall(r'href="([^"]+)">session ', page)
+    assert sorted(titles(front.client.get(unescape(link)).text)) == ["Money", "Tokens"]
 
 
 def test_a_note_that_is_its_title_is_said_once(bed: Bed, front: Front) -> None:
