@@ -107,8 +107,8 @@ def print_entry(entry: Entry) -> None:
     if entry.effective_status != ACTIVE:
         place += f", {entry.status}"
     statement = statement_of(entry.body)
-    # A skill's note begins with a quotation, an incident's with a program's output, and every cost note with the same
-    # sentence: the title says more.
+    # A skill's note begins with a quotation, an incident's with a program's output, and all notes of what a session
+    # cost with the same sentence: the title says more.
     by_title = not statement or statement.startswith((">", "```")) or entry.kind == COST_KIND
     says = fitted(entry.title if by_title else statement, len(f"{day:10}    ({place})"))
     print(f"{day:10}  {says}  ({place})\n{'':10}  {in_line(entry.path)}")

@@ -39,7 +39,7 @@ from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .scope import Scope
-from .search_reader import ReaderPool, SearchReader
+from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
@@ -352,7 +352,9 @@ class RecallEngine:
         with state.stage("keyword"):
             try:
                 with reader.interrupt_at(state.deadline):
-                    return reader.search_keywords(state.analysis.fts_match, state.scope)
+                    return reader.search_keywords(
+                        state.analysis.fts_match, state.scope, limit=max(KEYWORD_LIMIT, state.query.k)
+                    )
             except apsw.InterruptError:
                 state.mark_degraded(KEYWORD_LATE)
                 return []

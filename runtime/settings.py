@@ -72,7 +72,7 @@ class Settings:
     """The file that was read, or would have been."""
     state_root: Path = Path("/nonexistent")
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """`section.key` to the origin of its value: `config.toml` or the variable's name; absent for a default."""
+    """`section.key` to the origin of its value: the file's path or the variable's name; absent for a default."""
     environment: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """The environment the settings were read from."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from ..pipelines.likeness import (
     Compared,
@@ -96,15 +95,12 @@ def run_triage(
 class _Runner:
     """One run over the inbox."""
 
-    def __init__(
-        self, settings: Settings, reviewer: Reviewer, entries: Mapping[str, Entry], run: str, *, confirmed: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, reviewer: Reviewer, entries: Mapping[str, Entry], run: str) -> None:
         self._mode = settings.memory.review_mode
         self._store = reviewer.store
         self._journal = reviewer.journal
         self._entries = entries
         self._run = run
-        self._confirmed = confirmed
 
     def do(self, step: TriageStep) -> TriageOutcome:
         match step:
@@ -113,11 +109,7 @@ class _Runner:
             case Merge():
                 return self._merge(step)
             case Expire():
-                return TriageOutcome(step, "expired", self._put_away(step.paths, "archived", "expired"))
-
-    def reject(self, step: TriageStep) -> TriageOutcome:
-        """Reject all notes of the step permanently."""
-        return TriageOutcome(step, "rejected", self._put_away(step.paths, "rejected", "rejected"))
+                return TriageOutcome(step, "expired", self._put_away(step.paths))
 
     def _promote(self, step: Promote) -> TriageOutcome:
         paths = step.paths
@@ -146,7 +138,7 @@ class _Runner:
         # or whether a statement that was relayed, or of unknown origin, is a memory at all.
         if self._mode == "interactive" or keeper.supersedes is not None or NOT_CONFIRMED_TAG in keeper.tags:
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
-        if self._mode == "silent" or self._confirmed:
+        if self._mode == "silent":
             wide = is_widened([self._entries[path].project for path in paths])
             group = DEFAULT_GROUP if wide else group_of(keeper.group, keeper.project)
             return f"{group}/{validate_kind(keeper.kind or '')}/{validate_slug(keeper.slug)}.md", "active"
@@ -183,7 +175,7 @@ class _Runner:
             changes.append(Change(path, before, None))
         return changes
 
-    def _put_away(self, paths: Sequence[str], status: str, what: str) -> str:
+    def _put_away(self, paths: Sequence[str]) -> str:
         """Archive all notes as one act; return the new path of the first."""
         targets: list[str] = []
         changes: list[Change] = []
@@ -191,12 +183,12 @@ class _Runner:
             name = path.rsplit("/", 1)[-1]
             target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store, targets)
             before = self._text(path)
-            text = self._store.render_edit(before, {"status": status})
+            text = self._store.render_edit(before, {"status": "archived"})
             changes += [Change(target, None, text), Change(path, before, None)]
             targets.append(target)
         first = paths[0].rsplit("/", 1)[-1].removesuffix(".md")
         more = f" and {len(paths) - 1} that say the same" if len(paths) > 1 else ""
-        self._commit(changes, f"{what}: {first}{more}")
+        self._commit(changes, f"expired: {first}{more}")
         return targets[0]
 
     def _text(self, path: str) -> str:
@@ -204,8 +196,7 @@ class _Runner:
         return read_seen(self._store, path, self._entries[path].content_hash).text
 
     def _commit(self, changes: Sequence[Change], what: str) -> None:
-        actor: Literal["review", "triage"] = "review" if self._confirmed else "triage"
-        self._journal.commit(changes, run=self._run, actor=actor, what=what)
+        self._journal.commit(changes, run=self._run, actor="triage", what=what)
 
 
 def _said_in(entry: Entry) -> tuple[str, str | None]:

@@ -12,8 +12,8 @@ from .entry import PATTERN_KIND, RESEARCH_KIND, Entry, words_of
 
 EXPLICIT_KINDS = frozenset({RESEARCH_KIND, INDEX_KIND, COST_KIND})
 """Kinds that are listed and recalled only when a filter names them: texts of strangers, which must not come up by
-themselves; indexes of topics, which would match every question that one of their topics matches; costs of sessions,
-which answer no question."""
+themselves; indexes of topics, which would match every question that one of their topics matches; what sessions cost,
+which answers no question."""
 
 PLACE_OF_KIND = {"idea": INCUBATOR, PATTERN_KIND: WATCHLIST}
 """Kinds whose notes lie in a special folder and are not in use: a filter with one of them means those notes."""

@@ -220,6 +220,13 @@ def test_ties_are_broken_by_path(bed: Bed) -> None:
     assert slugs(bed.recall("shared identical content", is_prompt=True)) == ["alpha"]
 
 
+def test_as_many_notes_as_were_asked_for_are_found_by_words(bed: Bed) -> None:
+    for number in range(60):
+        bed.write(f"note-{number}.md", f"# Note {number}\n\nThe quokka has keeper number {number}.", status="active")
+    bed.refresh()
+    assert len(bed.recall("quokka keeper", dense=False, k=100, apply_threshold=False).hits) == 60
+
+
 def test_a_note_of_today_about_what_was_said_long_ago_is_not_fresh_until_it_is_touched(bed: Bed) -> None:
     """Mined from old sessions, all notes are of one day."""
     day = {"created": "2026-01-01", "updated": "2026-01-01"}
