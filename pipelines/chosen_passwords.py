@@ -71,7 +71,6 @@ _CODE = frozenset("()[]{}<>|\\;,")
 _MAIL_OR_PACKAGE = re.compile(
     r"[\w.+/@-]+@(?:[\w-]+\.)*[A-Za-z-]{2,}\Z|@?[\w./-]+@[v^~]?\d[\w.+-]*\Z|@[\w.-]+/\S+\Z"
     r"|@(?:[\w-]+\.)+[a-z]{2,}(?:[:/]\S*)?\Z|@[\w-]+:\d{2,5}(?:/\S*)?\Z"
-    r"|[\w.-]+@[\w.-]+:[~/]\S*\Z"
 )
 _ENCODED = re.compile(r"%(?:2[0-9A-F]|3[A-F]|40|5[BD]|7[BD]|[C-F][0-9A-F])|%\d*[a-z]\b|&\w+=|\?\w+=|&\w+;|\w+=")
 _NUMBERED = re.compile(r"[\w./]*#\d+\Z|[A-Za-z]+\+\+\d*\Z|\+?\d[\w.]*[+%*]?\Z|[*&#@]?\*{0,2}\w+\Z")
@@ -102,8 +101,7 @@ def shape_of(token: str) -> Shape:
         not 5 <= len(bare) <= 64
         or not _CODE.isdisjoint(bare)
         or "://" in bare
-        or bare.startswith(("-", "/", "./", "~/", "0x"))
-        or ".git#" in bare
+        or bare.startswith(("-", "/", "./", "~/"))
     ):
         return Shape.NONE
     digits = any(character.isdigit() for character in bare)
@@ -194,7 +192,7 @@ def _after(text: str, intro: re.Match[str], end: int, *, is_password: bool) -> I
             least = Shape.MARKED
         else:
             least = Shape.MIXED
-        if shape >= least and shape and not (_HOST_FOLLOWS.search(before) and "@" in word):
+        if shape >= least and shape:
             yield at, at + len(word)
             return
         before = token.group()
@@ -216,7 +214,6 @@ def _before(text: str, intro: re.Match[str], start: int) -> Iterator[tuple[int, 
             yield at, at + len(word)
 
 
-_HOST_FOLLOWS = re.compile(r"(?i)\b(?:ssh|sftp|scp)\Z")
 _SHORT = re.compile(r"(?i)pwd?\Z")
 """Matches a word that is no part of a compound, as in "password OAuth2Login"."""
 _CREDENTIALS = re.compile(r"(?i)cred|basic auth|zugangsdaten|identifiant")

@@ -145,8 +145,6 @@ def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, st
             position = name.start() + len(word)
             continue
         position = name.end()
-        if _OF_ARN.search(text, max(0, name.start() - 80), name.end()):
-            continue
         value, value_start, quoted = _value_after(text, name, end)
         if not value:
             continue
@@ -165,8 +163,6 @@ def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, st
             position = value_start + len(value)
 
 
-_OF_ARN = re.compile(r"arn:aws:secretsmanager:\S{0,80}\Z")
-"""Matches in the name of a secret that is kept elsewhere."""
 _SHORT_NAMES = frozenset({"pass", "pat", "tok", "toks", "salt", "auth"})
 _OF_AUTH = re.compile(r"orization|entication|token|key|secret|data|code|pass|pwd|cookie|header|string", re.IGNORECASE)
 
@@ -240,19 +236,10 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
         return False
     if SAYS_PASSWORD.fullmatch(value):
         return False
-    # A filter of a template or a shell, a default of a variable, a pattern.
-    if "|" in gap and ("}" in gap or text.endswith(".", 0, name.start())):
-        return False
-    if value.startswith(".*") or (
-        value.startswith("?") and _VARIABLE_BEFORE.search(text, max(0, name.start() - 42), name.start())
-    ):
-        return False
     if _PAIR_BEFORE.search(text, max(0, name.start() - 60), name.start()) and gap.strip() in ("=", ":"):
         return True
     after = name.group("after").lower()
-    if after.startswith(
-        ("less", "_hash_alg", "_policy", "_encryption", "_prompt", "_length", "_min", "_max", "_reset", "_url")
-    ):
+    if after.startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url")):
         return False
     if after.endswith(("file", "path")) and "/" in value:
         return False
@@ -291,7 +278,6 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     return not value.startswith(("/", "./", "http"))
 
 
-_VARIABLE_BEFORE = re.compile(r"\$\{\w{0,40}\Z")
 _A_WORD_FOLLOWS = re.compile(r" [^\W\d_]{2}")
 _IS_NAME = re.compile(r"[\"']\s{0,3}(?::|=>)")
 """Matches behind a value that is itself the name of the next one."""
@@ -345,7 +331,7 @@ MIN_KEY_CHARS = 10
 
 _DIGITS = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
 """Matches a long number, which is no name of code."""
-_NO_SECRETS = "tokenizer _id id _name name _url url _uri path _file _type _count _ttl tokens _at _field _env"
+_NO_SECRETS = "_id id _name name _url url _uri path _file _type _count _ttl tokens _at _field _env"
 _ENDINGS_OF_NO_SECRET = tuple(_NO_SECRETS.split())
 _KEYS_OF_RECORDS = frozenset(
     {"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key", "cache_key"}
@@ -370,7 +356,7 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         or value.startswith(("http://", "https://", "/", "./", "../", "~/", "arn:"))
     ):
         return False
-    if value.startswith("ecdsa-") or (not quoted and _is_next(name, value)):
+    if not quoted and _is_next(name, value):
         return False
     whole = (name.group("key") + name.group("after")).lower()
     if whole in _KEYS_OF_RECORDS:

@@ -48,8 +48,6 @@ def of_user(match: re.Match[str], value: str) -> bool:
 
 def of_option(match: re.Match[str], value: str) -> bool:
     """`-p` and `--key` also name ports, paths and fields."""
-    if value.startswith(("--", "http://", "https://", "id=")):
-        return False
     name = match.group()[: match.start("value") - match.start()].lower()
     if not no_prose(match, value):
         return "pass" in name and stands(match, value) and _beside_options(match)
