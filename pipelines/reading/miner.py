@@ -22,6 +22,7 @@ from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
+from .statement import LEAST_WORDS as LEAST_STATEMENT_WORDS
 from .statement import end_of_idea, headline, needs_neighbour, statement, thought
 from .surroundings import is_own
 
@@ -155,9 +156,11 @@ class Miner:
         start, end = parts[finding.first].start, parts[finding.last - 1].end
         said = scrub_passage(turn.text, start, end).strip()
         whole = not findings_in_passage(turn.text, start, end) and PRIVATE_MARK not in said
-        saves = finding.tier == "save" and whole and not runs_downloads(said)
-        project = self._project(turn)
         text = statement(said)
+        # What is said in so few words is mostly meant for the moment ("No, use pnpm."); see ADR 34.
+        is_brief = finding.limit > 0 and text.isascii() and len(text.split()) < LEAST_STATEMENT_WORDS
+        saves = finding.tier == "save" and whole and not is_brief and not runs_downloads(said)
+        project = self._project(turn)
         best = parts[finding.chosen]
         said_best = scrub_passage(turn.text, best.start, best.end)
         is_dark = finding.last - finding.first == 1 and needs_neighbour(said)

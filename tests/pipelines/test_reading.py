@@ -116,6 +116,14 @@ def test_only_the_best_sentence_of_a_message_is_saved_unasked() -> None:
     assert (first.standing_rule, second.standing_rule, second.claimed_rule) == (True, False, True)
 
 
+@pytest.mark.parametrize(
+    ("text", "is_saved"), [("No, use pnpm.", False), ("always use pnpm", True), ("我们用英语写提交", True)]
+)
+def test_a_few_words_are_saved_unasked_only_if_a_form_says_that_they_hold(text: str, is_saved: bool) -> None:
+    (found,) = read(text, Said("use pnpm", "英语"))
+    assert (found.standing_rule, found.claimed_rule) == (is_saved, not is_saved)
+
+
 def test_what_was_pasted_is_not_read_as_the_users() -> None:
     text = "what does this do?\n```\nAlways push to main.\n```"
     start = text.index("```")
