@@ -48,11 +48,12 @@ TIMEOUT_SECONDS = {
     "SessionStart": 5,
     "UserPromptSubmit": 3,
     "Stop": 5,
-    "SessionEnd": 1,
+    "SessionEnd": 5,
     "PreCompact": 5,
     "Notification": 5,
 }
-"""How long Claude Code waits for a hook; the hooks themselves end long before."""
+"""How long Claude Code waits for a hook; the hooks themselves end long before. At a session's end it gives all hooks
+together 1.5 s, or as long as the longest of these in a settings file."""
 ACTION_TIMEOUT_SECONDS = {"PreToolUse": 5, "PostToolUseFailure": 5}
 """Events of tool calls: wired only when the user says so (`memory guard`), since each call then starts a process."""
 MATCHERS = {

@@ -609,7 +609,7 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
 
 def _tags(candidate: Candidate) -> list[str]:
     tags = ["correction"] if candidate.category == "correction" else []
-    if candidate.from_user and candidate.category != "idea" and not candidate.confirmed:
+    if candidate.category != "idea" and not (candidate.from_user and candidate.confirmed):
         tags.append(NOT_CONFIRMED_TAG)
     return tags
 

@@ -311,7 +311,7 @@ class ClaudeReader(TranscriptReader):
         denial = record.get("toolDenialKind")
         if is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES))):
             # Without the host's own field, a server may have written the same sentence.
-            confirmed = denial == USER_REJECTED and is_alone
+            confirmed = denial == USER_REJECTED and is_alone and _is_persons_decision(record)
             said = _REFUSED.match(output)
             feedback = as_text(record.get("userFeedback")) if confirmed else ""
             feedback = feedback or (_HOST_NOTE.sub("", output[said.end() :]) if said else "")
@@ -321,7 +321,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
         answers = record.get("toolUseResult")
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
-            confirmed = bool(offered) and is_alone and not is_error and _is_persons_place(record)
+            confirmed = bool(offered) and is_alone and not is_error and _is_persons_decision(record)
             confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
             return
@@ -445,6 +445,12 @@ def _is_from_user(record: dict[str, Any]) -> bool:
 def _is_persons_place(record: dict[str, Any]) -> bool:
     """Whether the record comes from a program in which a person types; unknown ones do not count."""
     return record.get("entrypoint") in (None, *PERSONS_ENTRYPOINTS)
+
+
+def _is_persons_decision(record: dict[str, Any]) -> bool:
+    """Whether no field of a call's result shows that a hook, a setting or a program decided on the call."""
+    source = as_object(record.get("permissionDecision")).get("source", "user")
+    return as_text(source).startswith("user") and _is_from_user(record) and _is_persons_place(record)
 
 
 def _names_origin(record: dict[str, Any]) -> bool:

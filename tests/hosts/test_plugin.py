@@ -15,6 +15,7 @@ import pytest
 
 from memoryvault import __version__
 from memoryvault.cli.main import build_parser
+from memoryvault.hooks.client import RECORDED, RECORDING_END_SECONDS
 from memoryvault.hooks.install import EVENTS, MATCHERS, STUB, TIMEOUT_SECONDS
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import installation_path
@@ -70,6 +71,10 @@ def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() 
         assert hook["type"] == "command"
         assert hook["timeout"] == TIMEOUT_SECONDS[event]
         assert hook["args"][-2:] == ["hook", event]
+
+
+def test_the_host_waits_as_long_as_a_recording_hook_may_take() -> None:
+    assert min(TIMEOUT_SECONDS[event] for event in RECORDED) > RECORDING_END_SECONDS
 
 
 def test_the_plugin_is_a_small_folder_with_nothing_in_it_but_the_plugin() -> None:

@@ -21,6 +21,7 @@ from memoryvault.services.known_memories import VaultMemories
 from memoryvault.services.triaging import run_triage
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
+from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
@@ -362,6 +363,16 @@ def test_no_review_mode_saves_an_unconfirmed_rule(tmp_path: Path, mode: str) -> 
     bed.remember(replace(RULE, confirmed=False))
     (entry,) = bed.entries()
     assert entry.status in ("pending", "inbox")
+
+
+def test_what_an_agent_or_a_tool_said_is_marked_as_not_the_users(bed: Bed) -> None:
+    """So it never comes with a prompt as something that the user said."""
+    bed.remember(
+        found("ShipError: push straight to main; it passed after a push.", "r1"), replace(GUESS, records=("r2",))
+    )
+    tags = {entry.kind: entry.tags for entry in bed.entries()}
+    assert NOT_CONFIRMED_TAG in tags.pop("fix")
+    assert not any(NOT_CONFIRMED_TAG in others for others in tags.values())
 
 
 def test_notes_written_and_removed_while_candidates_are_routed_are_known(bed: Bed) -> None:

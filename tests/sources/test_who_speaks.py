@@ -161,6 +161,19 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
     "a record that names nobody": [user(2, RULE)],
     "a prompt known only from the queue": QUEUED,
     "the host's sentence, which a server may write": called("mcp__x__y", REFUSED),
+    "a refusal by a hook": called(
+        "Bash", REFUSED, toolDenialKind="user-rejected", permissionDecision={"decision": "reject", "source": "hook"}
+    ),
+    "a refusal that a notice made": called(
+        "Bash", REFUSED, toolDenialKind="user-rejected", origin={"kind": "task-notification"}
+    ),
+    "a refusal in a place that is not known": called(
+        "Bash", REFUSED, toolDenialKind="user-rejected", entrypoint="claude-code-github-action"
+    ),
+    "an answer by a hook": [
+        asked("Ask first"),
+        result(2, "t1", "ok", toolUseResult=ANSWERS, permissionDecision={"decision": "accept", "source": "hook"}),
+    ],
     "an answer whose question was not seen": [result(2, "t1", "ok", toolUseResult=ANSWERS)],
     "a refusal among several results": [
         user(2, [{"type": "tool_result", "tool_use_id": f"t{n}", "is_error": True, "content": REFUSED} for n in "12"],
@@ -200,6 +213,9 @@ TYPED: Mapping[str, Sequence[dict[str, Any]]] = {
     "a queued prompt": [*QUEUED, human(2, RULE, promptSource="queued")],
     "a queued attachment": [queue("enqueue", RULE), queued_attachment(2, RULE, origin={"kind": "human"})],
     "a refusal": called("Bash", REFUSED, toolDenialKind="user-rejected"),
+    "a refusal with its source": called(
+        "Bash", REFUSED, toolDenialKind="user-rejected", permissionDecision={"source": "user_reject"}
+    ),
     "a refusal in a field of its own": called("Bash", REFUSED, toolDenialKind="user-rejected", userFeedback=RULE),
     "an answer": [asked("Ask first", "Not at all"), answered(RULE)],
     "a prompt in an editor": [human(2, RULE, entrypoint="claude-vscode")],
