@@ -60,6 +60,19 @@ def runs_downloads(text: str) -> bool:
     return _RUNS_DOWNLOADS.search(text) is not None
 
 
+_FOR_NOW = re.compile(
+    r"\b(?:for (?:now|today|the moment)|at the moment|right now|today|tonight|(?:just )?this (?:time|once)|just once"
+    r"|(?:for|in|on|during) this (?:one|run|pr|mr|pull request|branch|commit|session|chat|conversation|task|change|step"
+    r"|ticket|release|sprint)|until (?:i|we) (?:say|tell|ask|confirm|approve))\b",
+    re.IGNORECASE,
+)
+
+
+def holds_for_now(text: str) -> bool:
+    """Whether a text says that it holds for the moment ("for this run", "until I say so")."""
+    return _FOR_NOW.search(text) is not None
+
+
 def without_request(text: str) -> str:
     """Remove a leading request to remember ("Remember: …"), unless nothing else is left."""
     found = _ASKED.match(text)

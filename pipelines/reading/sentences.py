@@ -9,10 +9,16 @@ _LINE = re.compile(r"[^\n]+")
 _MARKER = re.compile(r"\s*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+|\(?[a-z][.)]\s+|#{1,6}\s+|>\s*)*", re.IGNORECASE)
 """Matches what opens a line of a list, a heading or a quotation."""
 _ITEM = re.compile(r"[-*+•–]\s|\(?\d{1,3}[.)]\s")
-_END = re.compile(r"[.!?…]+[\"'”’)\]*_`]*(?=\s)|[。！？]+")
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:e\.?g|i\.?e|etc|vs|cf|approx|resp|incl|dr|mr|mrs|[a-z]|\d+)\.$", re.IGNORECASE
+_END = re.compile(
+    r"[.!?…]+[\"'”’)\]*_`]*(?=\s)|[。！？]+"
+    r"|[,;]?(?=\s+(?:and|but) (?:please )?(?:(?:remember|keep in mind) that|from now on|going forward)\b)",
+    re.IGNORECASE,
 )
+"""Matches the end of a sentence. A request to remember begins a new one: before "and" there may be an order."""
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.?g|i\.?e|etc|vs|cf|approx|resp|incl|dr|mr|mrs|[a-z])\.$", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:^|[\s(])(\d{1,2})\.$")
+_LIST_CHARS = 600
+"""Characters before a number in which the one before it is looked for."""
 _WRAPPED_CHARS = 60
 """A line of at least this length without a stop is continued by the next line, if that begins in lower case."""
 _STOPS = (".", "!", "?", ":", ";", "。", "！", "？")
@@ -41,11 +47,24 @@ def sentences(text: str) -> list[Sentence]:
         is_item = _ITEM.search(text, text.rfind("\n", 0, start) + 1, start) is not None
         position = start
         for stop in _END.finditer(text, start, end):
-            if not _ABBREVIATION.search(text, max(start, stop.start() - 8), stop.start() + 1):
+            if not _goes_on(text, start, stop.start()):
                 _add(found, text, position, stop.end(), number, is_item)
                 position = stop.end()
         _add(found, text, position, end, number, is_item)
     return found
+
+
+def _goes_on(text: str, start: int, stop: int) -> bool:
+    """Whether a sentence goes on behind the sign at `stop`: of an abbreviation, or of a number that counts
+    ("do it so: 1. build 2. push", "3. Oktober")."""
+    if _ABBREVIATION.search(text, max(start, stop - 8), stop + 1):
+        return True
+    number = _NUMBER.search(text, max(start, stop - 3), stop + 1)
+    if number is None:
+        return False
+    line = text.rfind("\n", 0, start) + 1
+    counts = number[1] == "1" or f"{int(number[1]) - 1}. " in text[max(line, stop - _LIST_CHARS) : stop]
+    return counts or text[stop + 1 : stop + 9].lstrip()[:1].isupper()
 
 
 def _paragraphs(text: str) -> list[tuple[int, int]]:

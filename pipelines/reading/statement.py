@@ -39,7 +39,7 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool
     if parts[chosen].is_item:
         if is_workflow or _REFERS.search(sentence):
             first, last = _items(parts, chosen)
-            if first > 0 and parts[first - 1].of(text).endswith(":"):
+            if first > 0 and _names_list(text, parts[first - 1], parts[first]):
                 first -= 1
     elif needs_neighbour(sentence):
         before = chosen > 0 and parts[chosen].paragraph - parts[chosen - 1].paragraph <= 1
@@ -71,6 +71,12 @@ def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
     while last < len(parts) and parts[last].is_item:
         last += 1
     return first, last
+
+
+def _names_list(text: str, line: Sentence, item: Sentence) -> bool:
+    """Whether a line names the list that begins with the item: by its colon, or right above it without a stop."""
+    between = text[line.end : item.start]
+    return line.of(text).endswith(":") or (between.count("\n") == 1 and line.of(text)[-1] not in ".!?…。！？,;")
 
 
 def statement(text: str) -> str:

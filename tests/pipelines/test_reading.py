@@ -80,6 +80,13 @@ def test_a_list_of_steps_is_one_thought_with_the_line_that_names_it(picked: str)
     assert found.statement == "Steps to deploy: 1. build 2. push the tag 3. wait for the checks to pass"
 
 
+def test_a_line_right_above_a_list_names_it_without_a_colon_too() -> None:
+    (found,) = read("onboarding a supplier\n1. add them\n2. ask ops", Said("ask ops", category="workflow"))
+    assert found.statement == "onboarding a supplier 1. add them 2. ask ops"
+    (found,) = read("Good work.\n1. add them\n2. ask ops", Said("ask ops", category="workflow"))
+    assert found.statement == "add them 2. ask ops"
+
+
 @pytest.mark.parametrize("name", ["Steps to deploy", "Our checklist for a release", "Deploy steps", "How we ship"])
 def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_thinks(name: str) -> None:
     (found,) = read(f"{name}:\n1. build\n2. push the tag", Said("nothing of it"))
@@ -122,6 +129,12 @@ def test_only_the_best_sentence_of_a_message_is_saved_unasked() -> None:
 def test_a_few_words_are_saved_unasked_only_if_a_form_says_that_they_hold(text: str, is_saved: bool) -> None:
     (found,) = read(text, Said("use pnpm", "英语"))
     assert (found.standing_rule, found.claimed_rule) == (is_saved, not is_saved)
+
+
+@pytest.mark.parametrize("when", ["for this run", "this time", "for now", "today", "until I say so", "in this PR"])
+def test_what_holds_for_the_moment_is_not_saved_unasked(when: str) -> None:
+    (found,) = read(f"don't use the cache {when}", Said("cache"))
+    assert (found.standing_rule, found.claimed_rule) == (False, True)
 
 
 def test_what_was_pasted_is_not_read_as_the_users() -> None:
