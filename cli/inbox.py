@@ -73,8 +73,8 @@ def _list(args: argparse.Namespace, context: Context, reviewer: Reviewer) -> int
         age = (local_today() - min(days)).days if days else 0
         oldest = f"the oldest is from {counted(age, 'day')} ago; " if age > 0 else ""
         note(
-            f"memory: {oldest}none is recalled. One becomes a proposal when it is seen again; to decide now: "
-            "memory review --inbox"
+            f"memory: {oldest}one comes with a prompt only if it answers strongly, marked as not confirmed. "
+            "Seen again, it becomes a proposal; to decide now: memory review --inbox"
         )
     return 0
 

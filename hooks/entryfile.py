@@ -48,6 +48,8 @@ class EntryFile:
         self.is_whole = True
         """False when the file is longer than READ_LIMIT_BYTES."""
         self.excerpt = strip_evidence(self.body)
+        self.is_mined = self.excerpt != self.body and "source" not in fields
+        """Whether it was made of what somebody said in a session: `source` is a list then, which is not read here."""
 
 
 def read_entry_file(vault: str, path: str) -> EntryFile | None:

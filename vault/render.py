@@ -75,7 +75,7 @@ def _own_words(text: str) -> str:
 
 
 def _split_title(item: Any) -> tuple[str, str]:
-    """Return (title, text) of an entry; the title is '' where the text says it, too."""
+    """Return (title, text) of an entry; the title is '' where the text says it, too, or said it before an edit."""
     text = _own_words(_get(item, "excerpt") or _get(item, "body") or "").strip()
     title = _get(item, "title") or ""
     if text[:2] == "# ":
@@ -84,7 +84,17 @@ def _split_title(item: Any) -> tuple[str, str]:
     if not title or _says(text, title):  # A file's name is a title where a person made it: ours are slugs.
         title = str(_get(item, "path") or "").rpartition("/")[2].removesuffix(".md")
         title = "" if " " not in title or _says(text, title) else title
+    elif _is_made_of_statement(item, title):
+        title = ""
     return _without_slug(title.strip(), item), text
+
+
+def _is_made_of_statement(item: Any, title: str) -> bool:
+    """Whether a mined note has the heading after which it was named: that repeats its statement as it was at first."""
+    named = safe_line(title).lower()
+    words = "".join([c if c.isalnum() else " " for c in named]).split()
+    is_mined = bool(_get(item, "session") or _get(item, "is_mined"))
+    return is_mined and set(words).issuperset(str(_get(item, "slug") or "-").split("-"))
 
 
 def _without_slug(title: str, item: Any) -> str:
