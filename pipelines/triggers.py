@@ -137,6 +137,12 @@ _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
 _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
+_INSTEAD = re.compile(
+    r"[,;](?: and| but)?(?: always| please| just| instead)* (?:make|use|run|create|open|put|keep|write|go|call|install"
+    r"|start|add|send|move|branch|work)\b[^.;:\n]*",
+    re.I,
+)
+"""What a ban asks for in place of what it forbids."""
 _READS = re.compile(r"\b(?:read|look|open|access|see|print|show|cat|leak|know|secrets?|keys?)\b|\.env\b", re.I)
 _FLAG = re.compile(r"-\d|--?[A-Za-z](?:[\w-]*\w)?")
 _FORBIDDEN_FLAG = re.compile(
@@ -159,6 +165,8 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
     """Return the triggers of a rule. `channel`: the reader's opinion, one of `vault.entry.CHANNELS`; `named`: triggers
     that the note gives itself and that replace all others."""
     text = _URL.sub(" ", rule[:MOST_CHARACTERS])
+    if is_ban(text):
+        text = _INSTEAD.sub("", text)
     strict = channel != "action" and not is_ban(text) and not re.search(r"\bask\b", text, re.I)
     found: dict[str, str] = {}
     for one in named:

@@ -164,6 +164,11 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Ask before adding npm packages.", {"npm install"}, {"pip install", "npm"}),
         ("Don't run the whole test suite.", set(), {"tests/", "*.test.*"}),
         ("Take a pg_dump before you drop a table.", {"drop table"}, {"psql"}),
+        (
+            "We never commit directly to main, make a branch and a PR.",
+            {"git commit"},
+            {"git checkout -b", "gh pr create"},
+        ),
     ],
 )
 def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not: set[str]) -> None:
