@@ -97,6 +97,12 @@ def _ask_sideways(sandbox: Sandbox) -> int:
     if EXPECTED in block.lower() and not by_meaning:
         print("\nThe memory came back, for the user to confirm: without a model no rule is saved unasked.")
         return 0
+    found = "" if block else json.dumps(sandbox.json("recall", question, "--all-projects"))
+    if EXPECTED in found.lower():
+        print(
+            "\nToo busy for a hook's 0.3 seconds. `memory recall`, which has no limit, brings it back."
+        )
+        return 0
     print("\nThe memory did NOT come back.", file=sys.stderr)
     return 1
 
