@@ -259,7 +259,7 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     # `"$PASSWORD" | sha256sum` is no row of a table; `error.password.mismatch=The passwords differ` is a message.
     if "==" in gap or "!=" in gap or "," in gap or ('"' in gap and "|" in gap):
         return False
-    if after.startswith(".") and _A_WORD_FOLLOWS.match(text, start + len(value)):
+    if after.startswith(".") and not _mixes(value) and _A_WORD_FOLLOWS.match(text, start + len(value)):
         return False
     if " is" in gap:
         return any(character.isdigit() for character in value) or is_joined(value)

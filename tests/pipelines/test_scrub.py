@@ -41,6 +41,7 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
     [
         f"curl -H 'Authorization: Bearer {RANDOM}'",
         "password = hunter22",
+        "helm install --set auth.rootPassword=hunter22 db",
         "DB_PASSWORD=whiteduke",
         "mysql -u root -p s3cr3tpw shop",
         "Merk dir: das Passwort für staging ist s3cr3tpw",
