@@ -62,12 +62,12 @@ def ours(rows: Sequence[Any], rules: Sequence[str], agents: Sequence[str]) -> It
     """Yield our examples as they are, and again with another rule and an agent's words before them, so that the models
     learn from the surroundings and not from the rule."""
     draw = random.Random(1)
-    for number, row in enumerate(rows):
+    for row in rows:
         rule = row["rule"]
-        yield from _passage(row["text"], rule, "", row["label"], 1.0, str(number), True)
+        yield from _passage(row["text"], rule, "", row["label"], 1.0, rule, True)
         other = _dressed(draw.choice(rules), rule)
         text = row["text"].replace(rule, other, 1)
-        yield from _passage(text, other, draw.choice(agents), row["label"], 1.0, str(number), False)
+        yield from _passage(text, other, draw.choice(agents), row["label"], 1.0, rule, False)
 
 
 def _dressed(rule: str, like: str) -> str:
