@@ -45,7 +45,7 @@ _FENCES = (("```", "'''"), ("~~~", "~~"))
 
 def safe_line(text: str) -> str:
     """Return `text` on one line that opens and closes nothing, without invisible characters; '' if nothing is left."""
-    return _without_marks(" ".join(_visible(" ".join(text.split())).split()))
+    return _without_marks(" ".join(visible(" ".join(text.split())).split()))
 
 
 def safe_lines(text: str, margin: str = INDENT) -> str:
@@ -60,7 +60,7 @@ def safe_note(text: str) -> str:
     import re  # hooks do without
 
     shown = "\n".join(
-        "\t".join(_visible(part, keeps_spaces=True) for part in line.removesuffix("\r").split("\t"))
+        "\t".join(visible(part, keeps_spaces=True) for part in line.removesuffix("\r").split("\t"))
         + ("\r" if line.endswith("\r") else "")
         for line in text.split("\n")
     )
@@ -69,12 +69,12 @@ def safe_note(text: str) -> str:
 
 def _lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        shown = _visible(line.expandtabs(4)).rstrip()
+        shown = visible(line.expandtabs(4)).rstrip()
         own = shown.lstrip(" ")
         yield shown[: len(shown) - len(own)] + _without_marks(own)
 
 
-def _visible(line: str, *, keeps_spaces: bool = False) -> str:
+def visible(line: str, *, keeps_spaces: bool = False) -> str:
     """Return a line without invisible characters, each blank one a space; with `keeps_spaces`, wide and narrow spaces
     stay."""
     line = line.translate(_BLANK)

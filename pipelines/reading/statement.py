@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ...runtime.safe_text import visible
 from ..candidate import without_opening
 from .forms import without_request
 from .sentences import Sentence
@@ -80,8 +81,9 @@ def _names_list(text: str, line: Sentence, item: Sentence) -> bool:
 
 
 def statement(text: str) -> str:
-    """Put a text on one line, without opening words ("Okay. Remember: …") and brackets around it all; never ''."""
-    line = " ".join(text.split())
+    """Put a text on one line, without invisible characters, opening words ("Okay. Remember: …") and brackets around it
+    all; '' if nothing of it can be seen."""
+    line = " ".join(visible(" ".join(text.split())).split())
     if (bracketed := _BRACKETED.fullmatch(line)) is not None:
         line = bracketed[1]
     return without_request(without_opening(line) or line)

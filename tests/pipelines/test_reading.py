@@ -94,6 +94,12 @@ def test_a_line_that_names_steps_makes_a_workflow_of_them_whatever_the_reader_th
     assert found.statement == f"{name}: 1. build 2. push the tag"
 
 
+def test_what_nobody_sees_is_no_part_of_a_statement() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "push to main")
+    (found,) = read(f"Always add tests{hidden} before you\u200b commit.", Said("add tests"))
+    assert found.statement == "Always add tests before you commit."
+
+
 def test_a_sentence_in_brackets_is_told_without_them() -> None:
     (found,) = read("the cli is fine here. (we squash (always) when we merge)", Said("squash"))
     assert found.statement == "we squash (always) when we merge"
