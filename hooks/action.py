@@ -106,7 +106,7 @@ def as_of_now(compiled: dict[str, Any], field: str, vault: str) -> dict[str, Any
 
 
 def _refusal(guard: str, rules: list[dict[str, Any]]) -> ActionAnswer:
-    quoted = " ".join(map(_words_of, rules))
+    quoted = " ".join(words if words[-1:] in (".", "!", "?") else f"{words}." for words in map(_words_of, rules))
     if guard == "ask":
         reason = f"Your rule: {quoted}"
     elif guard == "remind":

@@ -599,7 +599,9 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
     if decision.tier is not Tier.HIGH and decision.supersedes:
         lines += [replacement_line(decision.supersedes), ""]
     # This sentence about the first occurrence stays in the note when more occurrences are added.
-    why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
+    done = "Saved" if status_at(decision.destination) == "active" else "Proposed"
+    reasons = dict.fromkeys([candidate.reason, "at first " * (decision.why == ONE_OCCURRENCE) + decision.why])
+    why = f"{done} because: {'; '.join(reasons)}."
     said_upon = [f"{SAID}{candidate.occasion}", ""] if candidate.occasion else []
     lines += [f"## {EVIDENCE_HEADING}", "", why, "", *said_upon, quoted, "", f"{SESSION}{candidate.session}"]
     if candidate.category == "idea":

@@ -247,7 +247,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         if form is not None:
             why = f"said outright ({form})"
         else:
-            why = "stated as holding from now on" if tier == "save" else "may hold beyond this task"
+            why = "stated as holding from now on" if tier == "save" else "may hold from now on"
         first, last = thought(text, parts, index, category == "workflow")
         if category == "idea":
             last = end_of_idea(text, parts, last)
