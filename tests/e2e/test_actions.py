@@ -29,7 +29,7 @@ def push_twice(model: StandInModel) -> None:
             return None
         return UseTool("Bash", {"command": PUSH, "description": "Push"}) if len(results(request)) < 2 else Say("Done.")
 
-    model.answer(script)
+    model.rule = script
 
 
 def run(machine: Machine, model: StandInModel) -> tuple[list[ModelRequest], int]:
@@ -87,6 +87,6 @@ def test_a_failure_that_was_cured_brings_the_cure_in_the_next_session(ready: Mac
             return None
         return Say("Done.") if results(request) else UseTool("Bash", {"command": FAILING, "description": "Build"})
 
-    model.answer(script)
+    model.rule = script
     told, _ = run(ready, model)
     assert "What helped: `npm run link`" in told[0].conversation_text

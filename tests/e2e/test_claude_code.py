@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
+from ..support.stand_in_model import Answer, ModelRequest, Say, StandInModel, UseTool
 from .hook_runs import HookListener
 from .machine import QUESTION, RULE, ClientSession, Machine
 
@@ -103,7 +103,7 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
             return UseTool("Bash", {"command": command, "description": "Publish"}, "I will publish them.")
         return None
 
-    model.answer(script)
+    model.rule = script
     with machine.open_client() as session:
         session.submit("Please publish the release notes.")
         session.reject_tool(feedback)
@@ -120,12 +120,19 @@ def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, mo
 def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandInModel) -> None:
     # No worker in the background: the one below is the first that ever sees the session.
     machine.init(autostart=False)
-    model.answer(lambda request: Hang() if turn_about(RULE_WORDS)(request) else None)
+    over = threading.Event()
+
+    def hang(request: ModelRequest) -> None:
+        if turn_about(RULE_WORDS)(request):
+            over.wait(60)
+
+    model.rule = hang
     with machine.open_client() as killed:
         killed.submit(RULE)
         model.wait_for(turn_about(RULE_WORDS))
         machine.wait_until(lambda: typed_prompts(killed) == [RULE], "the words in the transcript", seconds=10)
         killed.kill()
+    over.set()
     assert killed.ended_turns() == 0
     assert not machine.entries_holding(RULE_WORDS)
 
@@ -160,7 +167,7 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
             return Say(answer)
         return None
 
-    model.answer(script)
+    model.rule = script
     with machine.open_client() as session:
         session.ask("Please look at the tests.")
         session.ask(RULE)
@@ -196,7 +203,7 @@ def test_words_typed_while_the_agent_works_and_answers_to_questions_are_remember
             return UseTool("AskUserQuestion", {"questions": [question]})
         return None
 
-    model.answer(script)
+    model.rule = script
     with machine.open_client() as session:
         before = session.ended_turns()
         session.submit("Please read the notes.")

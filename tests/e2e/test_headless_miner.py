@@ -43,7 +43,7 @@ def test_the_real_client_answers_by_the_schema_without_hook_or_session(machine: 
     hooks = {event: [{"hooks": [{"type": "command", "command": f"touch {fired}/{event}"}]}] for event in EVENTS}
     machine.settings_file.write_text(json.dumps({"hooks": hooks}))
     (machine.claude_folder / "CLAUDE.md").write_text("Always answer in rhymes.")
-    model.answer(lambda request: Say("Done.") if request.ends_with_tool_result else UseTool("StructuredOutput", FOUND))
+    model.rule = lambda request: Say("Done.") if request.ends_with_tool_result else UseTool("StructuredOutput", FOUND)
     assert ask(machine, model).value == FOUND
     request = model.requests[0]
     assert request.tool_names == {"StructuredOutput"}

@@ -135,7 +135,7 @@ def test_a_model_recalls_and_proposes_through_the_plugins_tools(machine: Machine
     machine.save("linter-first", RULE)
     machine.memory("uninstall")
     install_plugin(machine)
-    model.answer(script(TOOL))
+    model.rule = script(TOOL)
     allowed = ["--allowedTools", f"{TOOL}recall,{TOOL}save"]
     until_answered(machine, model, ASKED, *allowed)
     until_answered(machine, model, TOLD, *allowed)
@@ -154,7 +154,7 @@ def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, mo
             return UseTool("Bash", {"command": command, "description": "Save"})
         return None
 
-    model.answer(rule)
+    model.rule = rule
     headless(machine, TOLD, "--allowedTools", "Bash")
     (said,) = results(model)
     assert "run by Claude Code, so it is a proposal" in said

@@ -13,6 +13,7 @@ from typing import Any
 
 from .loopback_http import LoopbackServer, QuietHandler
 
+BYTES = "application/octet-stream"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
@@ -70,11 +71,11 @@ def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
             path = self.path.partition("?")[0]
             prefix = f"/{hub.name}/resolve/{COMMIT}/"
             if path == f"/api/models/{hub.name}/revision/main":
-                self._send(json.dumps(hub.description()).encode(), {}, 200, None)
+                self.send("application/json", json.dumps(hub.description()))
             elif path.startswith(prefix) and path.removeprefix(prefix) in hub.files():
                 self._file(path.removeprefix(prefix))
             else:
-                self._send(b"not here", {}, 404, None)
+                self.send("text/plain", "not here", 404)
 
         def _file(self, path: str) -> None:
             data = (hub.folder / path).read_bytes()
@@ -83,18 +84,9 @@ def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
             if asked and not hub.ignores_ranges:
                 begin = int(asked.removeprefix("bytes=").rstrip("-"))
                 headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
-                self._send(data[begin:], headers, 206, None)
+                self.send(BYTES, data[begin:], 206, headers)
                 return
-            self._send(data, headers, 200, hub.cut_after if path.endswith(".safetensors") else None)
-
-        def _send(self, data: bytes, headers: dict[str, str], status: int, cut: int | None) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data if cut is None else data[:cut])
-            if cut is not None:
-                self.close_connection = True
+            cut = hub.cut_after if path.endswith(".safetensors") else None
+            self.send(BYTES, data[:cut], 200, {**headers, "Content-Length": str(len(data))})
 
     return Handler

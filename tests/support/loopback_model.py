@@ -13,6 +13,7 @@ from typing import Any
 from .loopback_http import LoopbackServer, QuietHandler
 
 Answer = Mapping[str, Any]
+JSON = "application/json"
 USAGE = {"prompt_tokens": 700, "completion_tokens": 40, "total_tokens": 740}
 
 
@@ -96,17 +97,17 @@ def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
         def _answer(self, body: Mapping[str, Any], fault: str) -> None:
             match fault:
                 case "429" | "429-soon":
-                    self._status(429, {"Retry-After": "0.05" if fault == "429-soon" else "3600"})
+                    self.send(JSON, "{}", 429, {"Retry-After": "0.05" if fault == "429-soon" else "3600"})
                 case "500":
-                    self._status(500)
+                    self.send(JSON, "{}", 500)
                 case "redirect":
-                    self._status(307, {"Location": model.elsewhere})
+                    self.send(JSON, "{}", 307, {"Location": model.elsewhere})
                 case "dialect" if "max_tokens" in body:
-                    self._status(400, body=b'{"error": {"message": "use max_completion_tokens"}}')
+                    self.send(JSON, '{"error": {"message": "use max_completion_tokens"}}', 400)
                 case "silent":
                     model.wait(60)
                 case "huge":
-                    self._begin("application/json")
+                    self._begin(JSON)
                     while not model.wait(0):
                         self.wfile.write(b" " * 65536)
                 case _:
@@ -148,20 +149,12 @@ def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
             document = json.dumps({"choices": [choice], **({"usage": USAGE} if model.usage else {})}).encode()
             if fault == "cut":
                 document = document[:-40]
-            self._begin("application/json")
+            self._begin(JSON)
             self.wfile.write(document)
 
         def _begin(self, kind: str) -> None:
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.end_headers()
-
-        def _status(self, status: int, headers: Mapping[str, str] | None = None, body: bytes = b"{}") -> None:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
 
     return Handler

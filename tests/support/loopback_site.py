@@ -2,17 +2,15 @@
 
 import contextlib
 import socket
-import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
-from .loopback_http import QuietHandler
+from .loopback_http import LoopbackServer, QuietHandler
 
 HOST = "127.0.0.1"
 
@@ -66,29 +64,13 @@ class Site:
 def site(replies: dict[str, Reply | Callable[[str], Reply]] | None = None, tls: Path | None = None) -> Iterator[Site]:
     """Serve until the end of the block; with `tls`, a PEM file with key and certificate, over https."""
     running = Site(dict(replies or {}))
-    server = _Server((HOST, 0), _handler(running))
-    running.port = server.server_address[1]
-    if tls is not None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tls)
-        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        running.scheme = "https"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield running
-    finally:
-        running.ending.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is what these tests are about."""
+    with LoopbackServer(_handler(running), tls) as server:
+        running.port = server.port
+        running.scheme = "https" if tls else "http"
+        try:
+            yield running
+        finally:
+            running.ending.set()
 
 
 def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
