@@ -19,7 +19,6 @@ from memoryvault.index.daemon import CannotServe, listen
 from memoryvault.index.drain import drain
 from memoryvault.index.protocol import MAX_MESSAGE_BYTES
 from memoryvault.index.receipts import query_hash, read_receipts
-from memoryvault.runtime.interpreter import peer_uid
 from memoryvault.runtime.priority import BACKGROUND_NICENESS
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.index.bed import Bed, ServiceProcess
@@ -419,12 +418,6 @@ def test_a_place_where_no_socket_can_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("not a folder")
     with pytest.raises(CannotServe, match=r"the recall service cannot start .*taken.*: prompts are answered by"):
         listen(str(tmp_path / "taken" / "recall.sock"), 1)
-
-
-def test_the_user_at_the_other_end_is_known() -> None:
-    here, there = socket.socketpair()
-    with here, there:
-        assert peer_uid(here) == os.getuid()
 
 
 def test_another_user_is_turned_away(vault_of_two: Bed, service: Start) -> None:
