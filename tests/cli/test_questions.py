@@ -62,5 +62,5 @@ def test_no_other_command_asks_whether_to_go_ahead() -> None:
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "[y/N]" in node.value
     }
-    # `memory guard` asks only where Claude Code has our other hooks (tests/hooks/test_install_actions.py).
+    # `memory guard` asks only where Claude Code has our other hooks (tests/hooks/test_install.py).
     assert asking == {*ASKING, "guard"}

@@ -12,10 +12,24 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memoryvault.hooks import install as module
-from memoryvault.hooks.install import BACKUP_SUFFIX, EVENTS, STUB, install, launcher_in, settings_file_of, uninstall
+from memoryvault.hooks.install import (
+    ACTION_EVENTS,
+    BACKUP_SUFFIX,
+    EVENTS,
+    STUB,
+    actions_installed,
+    install,
+    install_actions,
+    installed_events,
+    launcher_in,
+    settings_file_of,
+    uninstall,
+    uninstall_actions,
+)
 from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings
+from memoryvault.tests.support.files import put
 
 from .support import Sandbox
 
@@ -67,8 +81,7 @@ def test_our_plugin_is_found_where_it_is_switched_on(
 ) -> None:
     plugins = settings.hosts.claude_config_dir / "plugins"
     if name:
-        (plugins / "one" / "hooks").mkdir(parents=True)
-        (plugins / "one" / "hooks" / "hooks.json").write_text(hooks)
+        put(plugins / "one" / "hooks" / "hooks.json", hooks)
         listed = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(plugins / "one")}]}}
         (plugins / "installed_plugins.json").write_text(json.dumps(listed))
     settings_file_of(settings).write_text(json.dumps({"enabledPlugins": enabled}))
@@ -149,9 +162,7 @@ def test_a_refused_change_leaves_no_copy(settings: Settings, monkeypatch: pytest
 
 
 def test_a_linked_file_stays_a_link_and_keeps_its_mode(sandbox: Sandbox, settings: Settings) -> None:
-    real = sandbox.root / "dotfiles" / "settings.json"
-    real.parent.mkdir()
-    real.write_text("{}\n")
+    real = put(sandbox.root / "dotfiles" / "settings.json", "{}\n")
     real.chmod(0o640)
     link = settings.hosts.claude_config_dir / "settings.json"
     link.symlink_to(real)
@@ -251,3 +262,60 @@ def test_a_file_written_anew_holds_what_it_shall_whatever_its_format(
 ) -> None:
     written = module._dump(after, json.dumps(before, indent=indent).encode())
     assert json.loads(written) == after
+
+
+# The hooks of tool calls are wired by the user's word alone, and taken out byte for byte
+
+
+def write(settings: Settings, before: bytes | None) -> None:
+    if before is not None:
+        settings_file_of(settings).write_bytes(before)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("is_off_first", [False, True])
+def test_uninstall_restores_every_byte_with_them_too(settings: Settings, name: str, is_off_first: bool) -> None:
+    path, before = settings_file_of(settings), FILES[name]
+    write(settings, before)
+    listing = sorted(os.listdir(path.parent))
+    assert not uninstall(settings).changed
+    assert install(settings).changed
+    assert set(installed_events(settings)) == set(EVENTS)
+    if before is not None:
+        assert path.with_name(path.name + BACKUP_SUFFIX).read_bytes() == before
+    alone = path.read_bytes()
+    assert not actions_installed(settings)
+    assert install_actions(settings).changed
+    assert set(installed_events(settings)) == {*EVENTS, *ACTION_EVENTS}
+    assert not install_actions(settings).changed
+    assert not install(settings).changed, "setting up again does not take them out"
+    if is_off_first:
+        assert uninstall_actions(settings).changed
+        assert path.read_bytes() == alone
+    assert uninstall(settings).restored
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert sorted(os.listdir(path.parent)) == listing
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_beside_the_plugin_they_come_and_go_alone(settings: Settings, name: str) -> None:
+    path, before = settings_file_of(settings), FILES[name]
+    write(settings, before)
+    listing = sorted(os.listdir(path.parent))
+    install_actions(settings)
+    assert set(installed_events(settings)) == set(ACTION_EVENTS)
+    assert uninstall_actions(settings).restored
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert sorted(os.listdir(path.parent)) == listing
+    assert not uninstall_actions(settings).changed
+
+
+def test_an_event_of_tool_calls_that_had_no_hooks_is_restored(settings: Settings) -> None:
+    path, before = settings_file_of(settings), b'{"hooks":{"PreToolUse":[]}}'
+    write(settings, before)
+    listing = sorted(os.listdir(path.parent))
+    install(settings)
+    install_actions(settings)
+    assert uninstall(settings).restored
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(path.parent)) == listing
