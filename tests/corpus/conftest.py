@@ -4,6 +4,9 @@ import pytest
 
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.tasks.test_model_mining import model
+
+__all__ = ["model"]
 
 
 @pytest.fixture

@@ -5,21 +5,19 @@ import re
 import signal
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.spending import spent_since
 from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, said
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
+from memoryvault.tests.support.loopback_model import LoopbackModel
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
 from memoryvault.tests.tasks.support import make_due, wait_until
+from memoryvault.tests.tasks.test_model_mining import LESSON, REWORDED, TOKENS, endpoint_of
 
 from .sessions import RULE, grow, old_session, pause_upkeep
 
@@ -233,33 +231,6 @@ def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_
 
 
 LESSONS = 4
-LESSON = "customers get the narrow font on paper"
-REWORDED = "Our customers get the narrow font on paper."
-TOKENS = USAGE["total_tokens"]
-
-
-def answer(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Propose the lesson for every text that contains it."""
-    found = []
-    for line in body["messages"][-1]["content"].splitlines():
-        told = json.loads(line)
-        if LESSON in told.get("text", "") and "turn" in told:
-            said = {"turn": told["turn"], "quote": LESSON, "category": "preference", "statement": REWORDED}
-            found.append({**said, "reason": "a taste", "standing_rule": False, "scope": "project"})
-    return {"candidates": found}
-
-
-@pytest.fixture
-def model() -> Iterator[LoopbackModel]:
-    with LoopbackModel(answer).serving() as served:
-        yield served
-
-
-def choose(sandbox: Sandbox, model: LoopbackModel, **more: int) -> Settings:
-    chosen = {"miner": "openai", "endpoint": model.endpoint, "model": "qwen3:4b", **more}
-    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in chosen.items())
-    (sandbox.root / "config.toml").write_text(f"[reflection]\n{lines}\n", "utf-8")
-    return load_settings(sandbox.environment)
 
 
 def lessons(sandbox: Sandbox) -> list[Path]:
@@ -269,7 +240,7 @@ def lessons(sandbox: Sandbox) -> list[Path]:
 
 
 def test_each_session_is_put_to_the_model_within_the_caps(sandbox: Sandbox, model: LoopbackModel) -> None:
-    settings = choose(sandbox, model)
+    settings = endpoint_of(sandbox, model)
     lessons(sandbox)
     told = sandbox.json("reflect", "corpus")
     assert model.requests == []
@@ -288,11 +259,11 @@ def test_each_session_is_put_to_the_model_within_the_caps(sandbox: Sandbox, mode
 
 
 def test_beyond_the_cap_the_rest_is_mined_by_rules(sandbox: Sandbox, model: LoopbackModel) -> None:
-    choose(sandbox, model)
+    endpoint_of(sandbox, model)
     lessons(sandbox)
     reserved = -(-sandbox.json("reflect", "corpus")["tokens"] // LESSONS)
     cap = reserved + TOKENS
-    settings = choose(sandbox, model, daily_token_cap=cap)
+    settings = endpoint_of(sandbox, model, daily_token_cap=cap)
     told = sandbox.memory("reflect", "corpus")
     assert "what is beyond it is mined by rules alone" in told
     assert f"the cap of {cap:,} a day" in told
