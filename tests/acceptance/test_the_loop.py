@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tests.sources.records import user
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
@@ -27,9 +28,7 @@ def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None =
     """A session from its first hook to its last."""
     payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
     sandbox.hook("SessionStart", {**payload, "source": "startup"})
-    transcript = Path(str(payload["transcript_path"]))
-    transcript.parent.mkdir(exist_ok=True)
-    transcript.write_text(lines or SHIPPED.read_text("utf-8"), "utf-8")
+    transcript = put(Path(str(payload["transcript_path"])), lines or SHIPPED.read_text("utf-8"))
     sandbox.hook("Stop", {**payload, "prompt_id": str(uuid.uuid4())})
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
     return transcript

@@ -13,6 +13,7 @@ import pytest
 
 from memoryvault.hooks.install import EVENTS, stub_argv
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, approve_rule, record_session
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
@@ -167,9 +168,9 @@ def test_a_note_written_straight_into_the_vault_is_recalled_like_any_other_and_n
     assert hit["path"].endswith("planted.md")
     sandbox.memory("undo", "--since", "1d", "--yes")
     assert planted.exists(), "what we did not write is never taken back"
-    always = sandbox.vault / "personal-private" / "_always-load" / "planted.md"
-    always.parent.mkdir(parents=True)
-    always.write_text(f"{head}The teapot is to be warmed first.\n", "utf-8")
+    always = put(
+        sandbox.vault / "personal-private" / "_always-load" / "planted.md", f"{head}The teapot is to be warmed first.\n"
+    )
     payload = {**COMMON, "session_id": "5c2e1a7e-5f6a-4c58-8f0e-0d7c4d0a4b11"}
     transcript = sandbox.transcript(payload["session_id"], "")
     started = sandbox.hook("SessionStart", {**payload, "transcript_path": str(transcript), "source": "startup"})

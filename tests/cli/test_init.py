@@ -449,9 +449,7 @@ def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(
 ) -> None:
     folder = tmp_path / "home" / ".config" / "opencode"
     lines = lines_for_the_hand(sandbox, "opencode", folder, "//")
-    place = folder / PLUGIN_FILE
-    place.parent.mkdir()
-    place.write_text(lines, "utf-8")
+    put(folder / PLUGIN_FILE, lines)
     assert set(wired_events("opencode", load_settings(sandbox.environment))) >= {"SessionStart", "UserPromptSubmit"}
 
 

@@ -43,7 +43,6 @@ def test_while_it_is_paused_no_session_is_recorded_and_no_job_starts(sandbox: Fo
     assert [job["state"] for job in sandbox.json("jobs", "list", "--kind", "markers.gc")] == ["done"]
 
 
-@pytest.mark.slow
 def test_a_running_worker_continues_after_resume(sandbox: ForkedSandbox) -> None:
     settings = load_settings(sandbox.environment)
     with sandbox.process("service", "worker"):

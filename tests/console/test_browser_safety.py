@@ -17,6 +17,7 @@ from memoryvault.services.spending import SpendingBook
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.loopback_site import Reply, site
 from memoryvault.vault.marker import Marker, create_marker
@@ -50,9 +51,7 @@ def hostile(bed: Bed, path: str, **fields: object) -> None:
     body = "\n\n".join(
         [f"# {ATTACK}", ATTACK, *ATTACKS, f"```{ATTACKS[0]}\n{ATTACK}\n```", f"[[{ATTACKS[2]}|{ATTACKS[1]}]]"]
     )
-    file = bed.vault / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"---\n{lines}---\n{body}\n", "utf-8")
+    put(bed.vault / path, f"---\n{lines}---\n{body}\n")
 
 
 def nothing_ran(page: Page) -> None:

@@ -11,6 +11,7 @@ import pytest
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.review.support import TABS, Bed, tabs
+from memoryvault.tests.support.files import put
 
 from .support import Front, proposal, said, visible
 from .vaults import idea, inbox_note, learned, nobody_came_back_to, pattern, transcript
@@ -99,9 +100,7 @@ def test_what_was_looked_up_about_an_idea_is_listed_by_title(bed: Bed, front: Fr
     ],
 )
 def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Front, page: str, path: str) -> None:
-    file = bed.vault / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("x" * 8_100_000)
+    put(bed.vault / path, "x" * 8_100_000)
     assert f"{path} is larger than 8 MB" in visible(front.get(page, view="all"))
     if page in ("review", "ideas"):
         assert "What waits here cannot be read" in visible(front.get(page))

@@ -8,6 +8,7 @@ from memoryvault.services.discovery.adapting import SOURCES_NOTE, Adaptation, Ad
 from memoryvault.services.discovery.fetch_child import Fetch, fetch
 from memoryvault.services.discovery.scan import Discovery, ScanReport
 from memoryvault.services.discovery.watchlist import Watchlist
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.loopback_site import Site
 from memoryvault.vault.entry import Entry
 
@@ -40,9 +41,7 @@ class Bed(support.Bed):
 
     def sources(self, *lines: str, confirmed: str = "true") -> None:
         """Write the note as the user would."""
-        path = self.vault / SOURCES_NOTE
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"---\nconfirmed: {confirmed}\n---\n" + "".join(f"- {line}\n" for line in lines), "utf-8")
+        put(self.vault / SOURCES_NOTE, f"---\nconfirmed: {confirmed}\n---\n" + "".join(f"- {line}\n" for line in lines))
 
     def discovery(self, fetch: Fetch = fetch) -> Discovery:
         return Discovery(self.settings, fetch, clock=lambda: self.clock.now, pause=self.clock.pause)

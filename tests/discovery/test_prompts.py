@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_site import Site
 from memoryvault.tests.support.sandbox import Sandbox
@@ -29,9 +30,7 @@ PROMPT = "Do we write release notes by hand on Fridays, or with the zanzibar hoo
 def sandbox(tmp_path: Path, site: Site) -> Sandbox:
     sandbox = ForkedSandbox(tmp_path)
     (tmp_path / "config.toml").write_text(f'[discovery]\ngithub_api = "{site.url}"\n', "utf-8")
-    note = sandbox.vault / SOURCES_NOTE
-    note.parent.mkdir()
-    note.write_text(f"---\nconfirmed: true\n---\n- list: {site.put('/list.md', README)}\n", "utf-8")
+    put(sandbox.vault / SOURCES_NOTE, f"---\nconfirmed: true\n---\n- list: {site.put('/list.md', README)}\n")
     sandbox.memory("save", "workflow", "our-notes", "--body", "We write the release notes by hand on Fridays.")
     found = sandbox.json("skills", "discover", "--all")
     assert found["new_count"] == 4

@@ -22,6 +22,7 @@ from memoryvault.tasks.queue.records import Job
 from memoryvault.tasks.queue.supervisor import ChildResult
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.loopback_site import Reply, Site
 
@@ -82,9 +83,7 @@ def test_a_change_of_the_note_during_a_scan_holds_from_the_next_request_on(
     ],
 )
 def test_properties_that_cannot_be_read_are_told(bed: Bed, text: str, hint: str) -> None:
-    path = bed.vault / SOURCES_NOTE
-    path.parent.mkdir()
-    path.write_text(text, "utf-8")
+    put(bed.vault / SOURCES_NOTE, text)
     note = bed.discovery().note()
     assert (note.confirmed, hint in note.problems[0]) == (False, True)
 
@@ -259,12 +258,9 @@ def test_feeds_topics_and_folders_are_sources_too(bed: Bed, site: Site) -> None:
     site.put("/f.xml", feed.format(entry.format("two") + entry.format("one")))
     items = [{"full_name": name, "description": "x"} for name in ("o/new", "o/old", "../../etc", 7)]
     site.put("/search/repositories", json.dumps({"items": items}))
-    (skills / "tool").mkdir()
-    (skills / "tool" / "SKILL.md").write_text("---\nname: my-tool\ndescription: Does it\n---\nText", "utf-8")
-    (skills / "broken").mkdir()
-    (skills / "broken" / "SKILL.md").write_text("---\nname: [x\n---", "utf-8")
-    (skills / "bomb").mkdir()
-    (skills / "bomb" / "SKILL.md").write_text("---\na: &a [x]\nname: bomb\nb: [*a, *a]\n---", "utf-8")
+    put(skills / "tool" / "SKILL.md", "---\nname: my-tool\ndescription: Does it\n---\nText")
+    put(skills / "broken" / "SKILL.md", "---\nname: [x\n---")
+    put(skills / "bomb" / "SKILL.md", "---\na: &a [x]\nname: bomb\nb: [*a, *a]\n---")
     assert titles(bed.scan()) == ["two", "new", "bomb", "broken", "my-tool"]
     assert "topic%3Aclaude-code" in next(path for path in site.paths() if path.startswith("/search"))
 
@@ -427,8 +423,7 @@ def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_
 ) -> None:
     """Both on one host, so that the second could not be asked either; the third is a folder, which is read."""
     folder = bed.root / "skills" / "one"
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\n", "utf-8")
+    put(folder / "SKILL.md", "---\nname: one\ndescription: d\n---\n")
     bed.sources(
         f"list: {site.put('/fails.md', 'x', status=503, retry_after=f'{4 * patience():.0f}')}",
         f"list: {site.put('/l.md', a_list('a-skill'))}",

@@ -15,6 +15,7 @@ from memoryvault.services.discovery.found_patterns import FoundPatterns
 from memoryvault.services.spending import spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.discovery.github import text_address
+from memoryvault.tests.support.files import put
 
 from .bed import Bed
 
@@ -114,11 +115,8 @@ def test_a_skill_whose_text_no_model_judged_is_high_only_if_its_owner_is_trusted
 
 def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
     for place in ("skills/commit-hook", "elsewhere/private-hook"):
-        folder = bed.root / place
-        folder.mkdir(parents=True)
-        (folder / "SKILL.md").write_text(
-            f"---\nname: {folder.name}\ndescription: x\n---\nThe words of {folder.name}.\n"
-        )
+        name = place.rpartition("/")[2]
+        put(bed.root / place / "SKILL.md", f"---\nname: {name}\ndescription: x\n---\nThe words of {name}.\n")
     (bed.root / "skills/linked-hook").symlink_to(bed.root / "elsewhere/private-hook")
     bed.sources(f"folder: {bed.root / 'skills'}", "list: https://github.com/o/r")
     own, listed = (source.slug for source in sources_of(bed.store).sources)

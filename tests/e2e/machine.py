@@ -19,6 +19,7 @@ from ...index.client import RecallClient, ServiceUnavailable
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
 from ...services.hook_log import TRIAL_SESSION
 from ...vault.marker import Marker, list_markers, marker_path, read_marker
+from ..support.files import put
 from .install_client import client_binary
 from .terminal import Terminal
 
@@ -162,9 +163,7 @@ class Machine:
 
     def configure(self, settings: str) -> None:
         """Replace MemoryVault's settings file; `init` adds the vault's path to what it finds."""
-        file = Path(config_path(self.base_env))
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(settings)
+        put(Path(config_path(self.base_env)), settings)
 
     def open_client(self) -> ClientSession:
         return ClientSession(self)

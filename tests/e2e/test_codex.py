@@ -11,6 +11,7 @@ from memoryvault.hooks.wiring import trusted_by_codex
 from memoryvault.runtime.settings import load_settings
 from memoryvault.vault.marker import REFLECTED, list_markers
 
+from ..support.files import put
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
 from .install_client import program
 from .machine import MEMORY, PROPOSAL, QUESTION, RULE, TYPING_PAUSE_SECONDS, Machine
@@ -44,9 +45,7 @@ default_tools_approval_mode = "approve"
 def responses(machine: Machine) -> Iterator[StandInResponses]:
     """A model, and a machine on which Codex is set up to ask it."""
     with StandInResponses() as model:
-        folder = machine.home / ".codex"
-        folder.mkdir()
-        (folder / "config.toml").write_text(CONFIG.format(url=model.url, project=machine.project))
+        put(machine.home / ".codex" / "config.toml", CONFIG.format(url=model.url, project=machine.project))
         yield model
 
 

@@ -16,6 +16,7 @@ from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.vault.marker import REFLECTED, list_markers
 from memoryvault.vault.turn import Origin, Role, Turn
 
+from ..support.files import put
 from ..support.stand_in_chat import ANSWER, StandInChat, use_tool
 from .install_client import program
 from .machine import FAILING, MEMORY, MISSING, PROPOSAL, QUESTION, RULE, Conversation, Machine
@@ -39,9 +40,7 @@ START_SECONDS = 40
 def chat(machine: Machine) -> Iterator[StandInChat]:
     """A model, and a machine on which OpenCode is set up to ask it."""
     with StandInChat() as model:
-        folder = machine.home / ".config" / "opencode"
-        folder.mkdir(parents=True)
-        (folder / "opencode.json").write_text(json.dumps(config(model.url)))
+        put(machine.home / ".config" / "opencode" / "opencode.json", json.dumps(config(model.url)))
         yield model
 
 
@@ -67,9 +66,7 @@ def run(machine: Machine, words: str, *options: str) -> str:
 
 
 def command(machine: Machine, name: str, text: str) -> None:
-    file = machine.home / ".config" / "opencode" / "command" / f"{name}.md"
-    file.parent.mkdir()
-    file.write_text(text)
+    put(machine.home / ".config" / "opencode" / "command" / f"{name}.md", text)
 
 
 def hooks_of(machine: Machine) -> list[str]:

@@ -2,13 +2,13 @@
 
 import json
 import os
-import socket
+import socketserver
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import read_snapshot
+from memoryvault.tests.support.files import put_note
 from memoryvault.tests.support.hurry import patience, patient
 from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.marker import Marker, marker_path, read_marker
@@ -110,11 +111,7 @@ class Sandbox:
     def entry(self, path: str, body: str, **header: str) -> Path:
         """Write an entry; `status: active` unless said otherwise."""
         fields = {"kind": "preferences", "status": "active", "slug": Path(path).stem, **header}
-        lines = "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
-        target = self.vault / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f"---\n{lines}---\n\n{body}\n")
-        return target
+        return put_note(self.vault, path, body, **{key: value for key, value in fields.items() if value})
 
     def run(
         self,
@@ -170,34 +167,24 @@ def recall_service(path: str, answer: Callable[[dict[str, Any]], bytes]) -> Iter
     """A service that answers every request with `answer(request)`; yields the requests it got."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     requests: list[dict[str, Any]] = []
-    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    server.bind(path)
-    server.listen(8)
 
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with connection, connection.makefile("rb") as lines:
-                line = lines.readline()
-                if line:
-                    requests.append(json.loads(line))
-                    try:
-                        connection.sendall(answer(requests[-1]))
-                    except OSError:
-                        continue
+    class Answer(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            if line := self.rfile.readline():
+                requests.append(json.loads(line))
+                with suppress(OSError):
+                    self.wfile.write(answer(requests[-1]))
 
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    try:
-        yield requests
-    finally:
-        server.shutdown(socket.SHUT_RDWR)
-        server.close()
-        thread.join(timeout=5)
-        os.unlink(path)
+    with socketserver.ThreadingUnixStreamServer(path, Answer) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield requests
+        finally:
+            server.shutdown()
+            thread.join(timeout=5)
+            os.unlink(path)
 
 
 def answer_with(**fields: object) -> Callable[[dict[str, Any]], bytes]:

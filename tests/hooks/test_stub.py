@@ -10,6 +10,7 @@ import pytest
 from memoryvault.hooks.install import STUB, hook_argv, launcher_in, write_launcher
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
 from memoryvault.runtime.settings import compile_snapshot
+from memoryvault.tests.support.files import put
 
 from .support import Sandbox, index
 
@@ -102,8 +103,7 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
     packages = ("hooks", "vault", "runtime", "tasks", "memoryvault")
     modules = ("json", "os", "re", "sqlite3", "_json", "_sqlite3", "posixpath", "sitecustomize", "client")
     for name in packages:
-        (traps / name).mkdir(parents=True)
-        (traps / name / "__init__.py").write_text("raise SystemExit('trapped')\n")
+        put(traps / name / "__init__.py", "raise SystemExit('trapped')\n")
     for name in modules:
         (traps / f"{name}.py").write_text("raise SystemExit('trapped')\n")
     env = {**sandbox.env, "PYTHONPATH": str(traps), "PYTHONSTARTUP": str(traps / "json.py")}
@@ -163,8 +163,7 @@ def test_a_hook_whose_package_is_gone_looks_for_it_nowhere_else(sandbox: Sandbox
     """Least of all in the working directory, which is somebody's repository."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     for trap in (tmp_path / version, tmp_path / "lib" / f"python{version}", tmp_path):
-        (trap / "hooks").mkdir(parents=True)
-        (trap / "hooks" / "stub.py").write_text("print('trapped')\n")
+        put(trap / "hooks" / "stub.py", "print('trapped')\n")
     for stub in ("/gone/hooks/stub.py", "/lib/python3.9/gone/hooks/stub.py", "hooks/gone/hooks/stub.py"):
         done = run_stub(sandbox, Path(stub), tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

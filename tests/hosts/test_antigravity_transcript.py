@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin, Role
 
@@ -22,10 +23,10 @@ RECORDS: tuple[dict[str, object], ...] = (
 
 @pytest.fixture
 def transcript(tmp_path: Path) -> Path:
-    path = tmp_path / ".gemini" / "antigravity" / "brain" / "c7" / ".system_generated" / "logs" / "transcript.jsonl"
-    path.parent.mkdir(parents=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
-    return path
+    return put(
+        tmp_path / ".gemini" / "antigravity" / "brain" / "c7" / ".system_generated" / "logs" / "transcript.jsonl",
+        "".join(json.dumps(record) + "\n" for record in RECORDS),
+    )
 
 
 def test_only_what_was_typed_is_the_users(transcript: Path) -> None:

@@ -31,6 +31,7 @@ from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.sources.transcripts.hosts import host_of, open_transcript
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.turn import Origin
 
@@ -151,9 +152,10 @@ def test_ask_has_the_host_ask_where_somebody_typed_and_else_refuses_once(sandbox
     rule(sandbox, "ask")
     assert "Ask the user first" in refusal(sandbox)
     assert before(sandbox) == {}
-    listed = places(sandbox)["gemini"].parents[1] / "logs.json"
-    listed.parent.mkdir(parents=True)
-    listed.write_text(json.dumps([{"sessionId": SESSION, "type": "user", "message": "Go on.", "timestamp": "x"}]))
+    listed = put(
+        places(sandbox)["gemini"].parents[1] / "logs.json",
+        json.dumps([{"sessionId": SESSION, "type": "user", "message": "Go on.", "timestamp": "x"}]),
+    )
     said(sandbox, "BeforeAgent", prompt="Go on.")
     assert [before(sandbox)["decision"] for _ in range(2)] == ["ask", "ask"]
     assert REFUSES in before(sandbox)["systemMessage"], "its question does not tell the reason"
@@ -282,8 +284,7 @@ def test_what_is_to_be_written_by_hand_is_the_whole_extension(
         install_for("gemini", settings)
     shutil.rmtree(extension_folder(settings), ignore_errors=True)
     for name, text in re.findall(r"^(/[^\n]*):\n(\{.*?^\})", raised.value.by_hand, re.MULTILINE | re.DOTALL):
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_text(text)
+        put(Path(name), text)
     assert set(wired_events("gemini", settings)) == set(WIRINGS["gemini"].events)
     assert not needs_renewal("gemini", settings)
 
@@ -304,8 +305,7 @@ def test_an_extension_that_the_user_disabled_is_told(sandbox: Sandbox, rule: str
 def test_uninstall_restores_each_byte_of_the_folder(sandbox: Sandbox, settings: Settings, manifest: str | None) -> None:
     folder = extension_folder(settings)
     if manifest is not None:
-        folder.mkdir(parents=True)
-        (folder / "gemini-extension.json").write_text(manifest)
+        put(folder / "gemini-extension.json", manifest)
     before = {path: path.read_bytes() for path in sandbox.home.rglob("*") if path.is_file()}
     install_for("gemini", settings)
     install_skill("gemini", settings)

@@ -18,6 +18,7 @@ from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 
 from ..hooks.support import SESSION, Sandbox, marker_of
 from .payloads import RECALLED, spooled
@@ -47,8 +48,7 @@ BEFORE: dict[str, dict[str, str]] = {
 def test_uninstall_leaves_opencodes_folder_as_it_was(sandbox: Sandbox, settings: Settings, before: str) -> None:
     folder = settings.hosts.opencode_home
     for name, text in BEFORE[before].items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        put(folder / name, text)
     untouched = tree(sandbox)
     installed = install_for("opencode", settings)
     assert installed.changed
@@ -78,8 +78,7 @@ def test_what_spares_the_wait_goes_also_where_the_plugin_was_deleted_by_hand(set
 @pytest.mark.parametrize("then", [install_for, uninstall_for])
 def test_what_a_killed_init_left_is_completed_or_taken_away(settings: Settings, then: Any) -> None:
     folder = settings.hosts.opencode_home
-    folder.mkdir(parents=True)
-    (folder / "package-lock.json").write_bytes(LOCK)
+    put(folder / "package-lock.json", LOCK)
     then("opencode", settings)
     left = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
     assert left == (["node_modules", "package-lock.json", "plugin"] if then is install_for else [])
@@ -96,9 +95,7 @@ def test_what_opencode_or_the_user_made_of_the_folder_stays(sandbox: Sandbox, se
 
 
 def test_a_file_of_that_name_which_is_anothers_is_refused(settings: Settings) -> None:
-    plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
-    plugin.parent.mkdir(parents=True)
-    plugin.write_text("export default async () => ({})\n")
+    plugin = put(settings.hosts.opencode_home / "plugin" / "memoryvault.js", "export default async () => ({})\n")
     with pytest.raises(SettingsError, match="another's"):
         install_for("opencode", settings)
     assert not uninstall_for("opencode", settings).changed

@@ -19,6 +19,7 @@ from memoryvault.hooks.client import RECORDED, RECORDING_END_SECONDS
 from memoryvault.hooks.install import EVENTS, MATCHERS, STUB, TIMEOUT_SECONDS
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import installation_path
+from memoryvault.tests.support.files import put
 
 from ..hooks.support import Sandbox
 
@@ -171,13 +172,11 @@ def test_a_copied_plugin_runs_the_hooks_and_commands_of_the_installed_package(sa
 
 
 def noted(state: Path, python: str | Path, stub: str | Path = STUB) -> None:
-    (state / "run").mkdir(parents=True)
-    (state / "run" / "installation").write_text(f"{python}\n{stub}\n")
+    put(state / "run" / "installation", f"{python}\n{stub}\n")
 
 
 def program(file: Path, content: bytes) -> Path:
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(content)
+    put(file, content)
     file.chmod(0o755)
     return file
 

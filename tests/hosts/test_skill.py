@@ -8,6 +8,7 @@ from memoryvault.hooks.skill import PAGES, install_skill, is_wanted, remove_skil
 from memoryvault.hooks.wiring import HOSTS
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.sources.skills.finding import SkillRoot, WalkResult, skill_files
+from memoryvault.tests.support.files import put
 
 from ..hooks.support import Sandbox
 
@@ -41,8 +42,7 @@ def test_its_pages_name_a_command_that_runs_without_the_plugin_and_are_no_entrie
 
 def test_a_skill_of_this_name_that_is_the_users_own_stays(settings: Settings) -> None:
     folder = skill_folder("claude", settings)
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("mine")
+    put(folder / "SKILL.md", "mine")
     assert "is another's" in install_skill("claude", settings)
     assert remove_skill("claude", settings) is None
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("SKILL.md", "mine")]
@@ -52,8 +52,7 @@ def test_a_page_that_the_user_changed_stays_and_an_older_one_is_brought_up_to_da
     settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     older = tmp_path / "older"
-    older.mkdir()
-    (older / "SKILL.md").write_text("of the version before")
+    put(older / "SKILL.md", "of the version before")
     (older / "save.md").write_text("of the version before")
     with monkeypatch.context() as earlier:
         earlier.setattr("memoryvault.hooks.skill.PAGES", older)

@@ -14,6 +14,7 @@ from memoryvault.hooks.install import CLAUDE_WIRING, HostWiring, add_entries, la
 from memoryvault.hooks.wiring import WIRINGS, host_argv, install_for, trusted_by_codex, uninstall_for, wired_events
 from memoryvault.runtime.settings import Settings
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 
 from ..hooks.support import Sandbox
 
@@ -48,8 +49,7 @@ def test_uninstall_restores_every_byte(sandbox: Sandbox, settings: Settings, hos
         "odd": json.dumps(OTHERS[host]).replace(": ", " :  ").encode() + b"\r\n\r\n",
     }[before]
     if content is not None:
-        path.parent.mkdir(parents=True)
-        path.write_bytes(content)
+        put(path, content)
     untouched = files(sandbox)
     installed = install_for(host, settings)
     assert installed.changed
@@ -106,9 +106,7 @@ def test_the_entries_have_the_documented_shape() -> None:
     ],
 )
 def test_a_file_of_our_own_name_from_before_gets_its_bytes_back(settings: Settings, host: str, content: str) -> None:
-    path = WIRINGS[host].file(settings)
-    path.parent.mkdir(parents=True)
-    path.write_text(content)
+    path = put(WIRINGS[host].file(settings), content)
     install_for(host, settings)
     assert uninstall_for(host, settings).restored
     assert path.read_text() == content
@@ -136,9 +134,7 @@ def trust(place: str) -> str:
 
 def test_trust_in_another_tools_hooks_is_none_in_ours(settings: Settings) -> None:
     """Codex names them by file, event, group and place; the user's own stand before ours."""
-    path = WIRINGS["codex"].file(settings)
-    path.parent.mkdir()
-    path.write_text(json.dumps({"hooks": {"Stop": [{"hooks": [COMMAND]}]}}))
+    path = put(WIRINGS["codex"].file(settings), json.dumps({"hooks": {"Stop": [{"hooks": [COMMAND]}]}}))
     config = path.with_name("config.toml")
     others = ("stop:0:0", "session_start:0:0", "user_prompt_submit:0:0", "pre_compact:0:0")
     config.write_text("".join(trust(f"{path}:{place}") for place in others))
@@ -151,8 +147,7 @@ def test_trust_in_another_tools_hooks_is_none_in_ours(settings: Settings) -> Non
 
 @pytest.mark.parametrize("config", ['hooks = "x"', "[[hooks]]\na = 1", "[hooks]\nstate = 3", "features = true"])
 def test_a_config_of_codex_in_another_shape_is_no_trust(settings: Settings, config: str) -> None:
-    settings.hosts.codex_home.mkdir()
-    (settings.hosts.codex_home / "config.toml").write_text(config)
+    put(settings.hosts.codex_home / "config.toml", config)
     assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
     assert not trusted_by_codex(settings)
 

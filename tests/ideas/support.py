@@ -6,6 +6,7 @@ from pathlib import Path
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.services.journal import Journal
 from memoryvault.services.remembering import CapturedIdea, capture_idea
+from memoryvault.tests.support.files import put_note
 from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import Bed
@@ -58,8 +59,6 @@ def old_idea(bed: Bed, slug: str, days: int, **fields: object) -> Path:
     """Write an idea that was last changed this many days ago."""
     day = bed.store.today() - timedelta(days=days)
     values = {"kind": "idea", "status": "incubating", "created": day, "updated": day, "slug": slug, **fields}
-    header = "\n".join(f"{key}: {value}" for key, value in values.items() if value is not None)
-    path = bed.vault / INCUBATOR / slug / "_index.md"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"---\n{header}\n---\n\n# {slug.replace('-', ' ').title()}\n\nSomething about {slug}.\n", "utf-8")
-    return path
+    known = {key: value for key, value in values.items() if value is not None}
+    text = f"# {slug.replace('-', ' ').title()}\n\nSomething about {slug}."
+    return put_note(bed.vault, f"{INCUBATOR}/{slug}/_index.md", text, **known)

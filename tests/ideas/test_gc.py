@@ -25,6 +25,7 @@ from memoryvault.services.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_ide
 from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem
 from memoryvault.tasks.jobs.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tasks.jobs.research_child import PURPOSE
+from memoryvault.tests.support.files import put
 from memoryvault.vault.pending import IDEAS_LIST
 
 from ..review.support import RULE, Bed, said
@@ -118,9 +119,7 @@ def test_text_written_by_research_does_not_count_as_activity(bed: Bed, one: Path
 def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed, one: Path, folder: str) -> None:
     """MemoryVault's names for its own folders say nothing about folders of the user's."""
     old_idea(bed, "two", 400)
-    note = bed.root / folder / "today.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("I thought of [[_idea-incubator/one/_index|that]] again.")
+    note = put(bed.root / folder / "today.md", "I thought of [[_idea-incubator/one/_index|that]] again.")
     assert stale(bed) == ["two"]
     year_ago = time.time() - 365 * 86_400
     os.utime(note, (year_ago, year_ago))

@@ -19,6 +19,7 @@ from memoryvault.index.reconcile import ReconcileReport, reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.tests.support.files import put
 from memoryvault.vault.store import VaultStore
 
 TODAY = date(2026, 7, 1)
@@ -57,10 +58,7 @@ class Bed:
     def write(self, path: str, body: str, **fields: Any) -> Path:
         lines = [f"{key}: {value}" for key, value in fields.items()]
         head = "---\n" + "\n".join(lines) + "\n---\n\n" if lines else ""
-        file = self.vault / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(head + body + "\n", encoding="utf-8")
-        return file
+        return put(self.vault / path, head + body + "\n")
 
     def index(self) -> ReconcileReport:
         return reconcile(self.store, self.vault, self.walk)

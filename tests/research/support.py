@@ -22,6 +22,7 @@ from memoryvault.tasks.queue.ledger import Job
 from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.loopback_site import Reply, Site, page
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
@@ -61,10 +62,7 @@ class ResearchBed:
         )
 
     def own_note(self, path: str, text: str) -> Path:
-        file = self.bed.root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, "utf-8")
-        return file
+        return put(self.bed.root / path, text)
 
     def note(self, name: str) -> str:
         return (self.folder / f"{name}.md").read_text("utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.terminal import Terminal
@@ -38,10 +39,10 @@ source:
 
 
 def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") -> Path:
-    path = sandbox.vault / "personal-private" / folder / f"{slug}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(NOTE.format(slug=slug, title=title, print=slug.encode().hex() * 4), "utf-8")
-    return path
+    return put(
+        sandbox.vault / "personal-private" / folder / f"{slug}.md",
+        NOTE.format(slug=slug, title=title, print=slug.encode().hex() * 4),
+    )
 
 
 def place(sandbox: Sandbox, slug: str) -> Path:
@@ -299,9 +300,7 @@ def test_a_kept_text_survives_an_editor_that_is_left_without_saving(sandbox: San
 
 def conflict(sandbox: Sandbox, text: str, other: str) -> tuple[Path, Path]:
     """A note, and the copy of a sync client with another text, which is no UTF-8."""
-    note = place(sandbox, "tabs")
-    note.parent.mkdir(parents=True)
-    note.write_text(text, "utf-8")
+    note = put(place(sandbox, "tabs"), text)
     copy = note.with_name("tabs (conflicted copy).md")
     copy.write_bytes(other.encode("latin-1"))
     return note, copy

@@ -12,6 +12,7 @@ from memoryvault.runtime.errors import EditConflict, EntryExists
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.services.device import SETTINGS_NOTE, acts_here
 from memoryvault.services.journal import Act, Change, Journal
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import VaultStore
@@ -23,9 +24,7 @@ TEXT = Scrubbed("---\nkind: preferences\n---\n\n# Use pnpm\n")
 
 
 def name(vault: Path, text: str) -> None:
-    note = vault / SETTINGS_NOTE
-    note.parent.mkdir(exist_ok=True)
-    note.write_text(text, "utf-8")
+    put(vault / SETTINGS_NOTE, text)
 
 
 def test_every_device_acts_if_none_is_named(tmp_path: Path) -> None:

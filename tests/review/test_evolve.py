@@ -17,6 +17,7 @@ from memoryvault.services.agent_proposals import AgentProposals, ProposalFields
 from memoryvault.services.entry_names import resolve_entry
 from memoryvault.services.evolving import evolve
 from memoryvault.services.journal import Change, Journal
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.render import render_always_load, render_block
@@ -180,9 +181,7 @@ def test_a_note_that_macos_named_is_found_by_the_name_that_is_typed(bed: Bed, na
 
 
 def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed, old_note: str) -> None:
-    too_large = bed.vault / "personal-projects/shop/notes/deploy-day.md"
-    too_large.parent.mkdir(parents=True)
-    too_large.write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    put(bed.vault / "personal-projects/shop/notes/deploy-day.md", b"x" * (MAX_ENTRY_BYTES + 1))
     assert resolve_entry(bed.store, "deploy-day") == OLD
     (bed.vault / OLD).unlink()
     with pytest.raises(EntryInvalid, match="larger than"):
@@ -250,9 +249,7 @@ def test_a_change_of_a_file_that_is_another_now_changes_nothing(bed: Bed, old_no
 
 
 def test_bytes_that_are_no_text_and_foreign_line_ends_survive(bed: Bed) -> None:
-    file = bed.vault / OLD
-    file.parent.mkdir(parents=True)
-    file.write_bytes(b"---\r\nkind: fix\r\n---\r\n\r\nold \xff\xfe text\r\n")
+    put(bed.vault / OLD, b"---\r\nkind: fix\r\n---\r\n\r\nold \xff\xfe text\r\n")
     _, archive = do_evolve(bed)
     archived = (bed.vault / archive).read_bytes()
     assert b"old \xff\xfe text\r\n" in archived

@@ -24,6 +24,7 @@ from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.scrubbed import Scrubbed
@@ -104,9 +105,7 @@ def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_
 
 def test_what_a_kill_left_is_forgotten_with_the_next_upkeep(bed: Bed) -> None:
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a zelthumper-rule")
-    log = Path(bed.settings.state.log) / "worker.jsonl"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(f'{{"message": "read {PATH}"}}\n', "utf-8")
+    put(Path(bed.settings.state.log) / "worker.jsonl", f'{{"message": "read {PATH}"}}\n')
     (bed.vault / PATH).unlink()
     if not (child := os.fork()):
         killpoint.arm({"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "forget"})
@@ -172,8 +171,7 @@ def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(bed
 @pytest.mark.parametrize("name", ["the-rule", "zürich", 'the "zürich"', "the  zürich"])
 def test_logs_and_receipts_name_a_deleted_note_no_longer_and_every_other_as_before(bed: Bed, name: str) -> None:
     path, kept = f"personal-private/fix/{name}.md", f"personal-private/fix/{name}-2.md"
-    (bed.vault / kept).parent.mkdir(parents=True)
-    (bed.vault / kept).write_text("Other.", "utf-8")
+    put(bed.vault / kept, "Other.")
     log = logging.getLogger("memoryvault.tests.forgotten")
     told = log.makeRecord(log.name, logging.WARNING, "", 0, "%s cannot be read", (path,), None)
     JsonLines(bed.settings.state.log_file, lambda line: None).emit(told)

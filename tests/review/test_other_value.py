@@ -9,6 +9,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.dismissing import dismiss, edit
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import RULE, Bed, said
@@ -197,9 +198,7 @@ def test_the_later_one_is_proposed_whatever_their_order_in_the_alphabet(bed: Bed
 )
 @pytest.mark.parametrize("words", ["Always use pnpm, not npm.", "Never use pnpm."])
 def test_a_template_is_neither_said_again_nor_contradicted(bed: Bed, path: str, body: str, words: str) -> None:
-    file = bed.vault / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text := f"---\nkind: preferences\nstatus: active\n---\n\n{body}\n")
+    file = put(bed.vault / path, (text := f"---\nkind: preferences\nstatus: active\n---\n\n{body}\n"))
     bed.remember(said(RULE, "a", words))
     assert (bed.only("active").path != path, bed.only("active").supersedes) == (True, None)
     assert file.read_text() == text

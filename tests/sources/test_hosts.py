@@ -16,6 +16,7 @@ from memoryvault.sources.transcripts.codex import transcript_files
 from memoryvault.sources.transcripts.corpus import describe, find_transcripts
 from memoryvault.sources.transcripts.hosts import HOSTS, host_of, open_transcript
 from memoryvault.sources.transcripts.lines import complete_lines
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.shared_data import shared_data
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 from memoryvault.vault.turn import Origin
@@ -265,9 +266,7 @@ def test_what_was_mined_before_it_was_compressed_is_known(tmp_path: Path) -> Non
 def test_without_a_decoder_it_is_counted_and_the_reason_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = compress(rollout(tmp_path))
     monkeypatch.setattr(compressed, "_MODULES", ())
-    relative = tmp_path / "bin" / "zstd"
-    relative.parent.mkdir()
-    relative.write_text("#!/bin/sh\n", "utf-8")
+    relative = put(tmp_path / "bin" / "zstd", "#!/bin/sh\n")
     relative.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"bin{os.pathsep}{tmp_path / 'none'}")

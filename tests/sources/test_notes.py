@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.sources.notes import EXCERPT_CHARACTERS, MAX_NOTE_BYTES, NotesScan, scan_notes
+from memoryvault.tests.support.files import put
 
 WORDS = ["greenhouse", "robot", "tomatoes"]
 
@@ -19,10 +20,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def note(root: Path, path: str, text: str | bytes = "The greenhouse robot.") -> Path:
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return file
+    return put(root / path, text)
 
 
 def scan(root: Path, words: list[str] | None = None, **changes: float) -> NotesScan:

@@ -10,13 +10,13 @@ import pytest
 from memoryvault.sources.skills import finding
 from memoryvault.sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
 from memoryvault.sources.skills.reading import READ_BYTES, SkillText, read_skill
+from memoryvault.tests.support.files import put
 
 TEXT = "---\nname: alpha\ndescription: First one.\nversion: 1.0.0\n---\n\n# alpha\n\nWhat it\ndoes.\n\nNot this.\n"
 
 
 def skill(folder: Path, text: str = TEXT) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "SKILL.md").write_text(text, encoding="utf-8")
+    put(folder / "SKILL.md", text)
     return folder / "SKILL.md"
 
 
@@ -70,8 +70,7 @@ def test_a_giant_a_bomb_and_bytes_that_are_no_text_are_read_in_part(tmp_path: Pa
     text = read(skill(tmp_path / "bomb", bomb + "description: *k\n---\n"))
     assert text.description == ""
     assert time.process_time() - started < 5
-    (tmp_path / "bytes").mkdir()
-    (tmp_path / "bytes" / "SKILL.md").write_bytes(b"---\nname: x\n---\n\xff\xfe text\n")
+    put(tmp_path / "bytes" / "SKILL.md", b"---\nname: x\n---\n\xff\xfe text\n")
     text = read(tmp_path / "bytes" / "SKILL.md")
     assert text.warnings == ("it is not UTF-8",)
     assert read_skill(skill(tmp_path / "empty", "\n")) is None

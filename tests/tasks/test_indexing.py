@@ -19,6 +19,7 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler, RunningJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tasks.queue.worklog import JsonLines, Lasting
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 
 
@@ -118,9 +119,7 @@ def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time
 def test_a_text_that_cannot_be_embedded_is_counted_in_the_job_and_named_in_the_log_until_its_note_is_deleted(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    note = settings.required_vault_path / 'Zürich "Nord"' / "zelthumper.md"
-    note.parent.mkdir()
-    note.write_text("Text.\n", "utf-8")
+    note = put(settings.required_vault_path / 'Zürich "Nord"' / "zelthumper.md", "Text.\n")
     reconcile_now(settings)
     failed = (('Zürich "Nord"/zelthumper.md', "it says brimfozzle"),)
     monkeypatch.setattr(indexing, "drain_now", lambda settings, **options: DrainReport(1, 1, 1, None, failed))

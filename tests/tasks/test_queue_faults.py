@@ -84,7 +84,6 @@ def test_a_machine_that_sleeps_longer_than_a_lease_goes_on_where_it_was(state: S
     assert only_job(ledger).attempt == 1
 
 
-@pytest.mark.slow
 def test_a_lock_of_ten_seconds_costs_nothing_but_time(state: StatePaths, ledger: Ledger) -> None:
     ids = [ledger.enqueue("effect", {"key": str(number)}) for number in range(20)]
     with worker_process(state, "--forever", "--lease", "3", "--slow", "0.05"):
@@ -98,7 +97,6 @@ def test_a_lock_of_ten_seconds_costs_nothing_but_time(state: StatePaths, ledger:
     assert not Path(state.root, "repeated.log").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_thousands_of_queued_jobs_at_start_are_all_run(state: StatePaths, concurrency: int) -> None:
     policies = {"effect": replace(policy("effect"), concurrency=concurrency)}
@@ -113,7 +111,6 @@ def test_thousands_of_queued_jobs_at_start_are_all_run(state: StatePaths, concur
     assert sorted(ran) == list(range(1, 4001))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a small file system")
 def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     place, root = tmp_path / "small", tmp_path / "root"

@@ -29,6 +29,7 @@ from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.queue.job import Dead, Handler
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.hosts.opencode_rows import OpenCodeRows, typed
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.zstd_frames import needs_decoder, packed
 from memoryvault.tests.tasks.test_worker import raising
 from memoryvault.vault.marker import (
@@ -85,8 +86,7 @@ def _session(
     now = time.time()
     transcript = (transcripts or folder) / f"{name}.jsonl"
     if text_age is not None:
-        transcript.parent.mkdir(parents=True, exist_ok=True)
-        transcript.write_text("{}\n", "utf-8")
+        put(transcript, "{}\n")
         os.utime(transcript, (now - text_age, now - text_age))
     create_marker(str(folder), Marker(name, transcript=str(transcript), offset=offset))
     os.utime(marker_path(str(folder), name), (now - event_age, now - event_age))
@@ -150,8 +150,7 @@ def test_a_session_whose_transcript_moved_is_mined_there(
     projects, then = tmp_path / "projects", time.time() - 4600
     old, new = projects / before, projects / after
     create_marker(str(markers), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
-    new.parent.mkdir(parents=True)
-    new.write_text('{}\n{"said":"since"}\n', "utf-8")
+    put(new, '{}\n{"said":"since"}\n')
     for path in (new, Path(marker_path(str(markers), "moved"))):
         os.utime(path, (then, then))
     result = swept(markers, projects)
@@ -162,9 +161,7 @@ def test_a_session_whose_transcript_moved_is_mined_there(
 
 def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(tmp_path: Path, markers: Path) -> None:
     projects = tmp_path / "projects"
-    new = projects / "-home-dev-store" / "moved.jsonl"
-    new.parent.mkdir(parents=True)
-    new.write_text("{}\n{}\n", "utf-8")
+    new = put(projects / "-home-dev-store" / "moved.jsonl", "{}\n{}\n")
     looked_at = Marker("moved", transcript=str(projects / "-home-dev-shop" / "moved.jsonl"), host="claude", offset=0)
     create_marker(str(markers), looked_at.with_offset(3))
     followed = follow_transcript(str(markers), looked_at, [str(projects)])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.support.files import put
 from memoryvault.vault.project import is_left_out, project_of, project_slug
 
 
@@ -140,9 +141,7 @@ def test_git_is_not_run_and_what_it_would_run_neither(
 ) -> None:
     """A repository's own configuration names programs that git runs."""
     ran = tmp_path / "ran"
-    program = tmp_path / "bin" / "git"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program = put(tmp_path / "bin" / "git", f"#!/bin/sh\ntouch {ran}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     with (repository / ".git" / "config").open("a") as config:
@@ -154,8 +153,7 @@ def test_git_is_not_run_and_what_it_would_run_neither(
 def test_a_git_file_can_only_name_another_project(repository: Path, tmp_path: Path) -> None:
     """A limit that the threat model states: a repository may pass for another, as its name lets it anyway."""
     folder = tmp_path / "stranger"
-    folder.mkdir()
-    (folder / ".git").write_text(f"gitdir: {repository}/.git")
+    put(folder / ".git", f"gitdir: {repository}/.git")
     assert project_of(str(folder), "/h") == "my-app-v2"
 
 

@@ -20,6 +20,7 @@ from memoryvault.runtime.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from memoryvault.tests.support.files import put
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import content_hash
 from memoryvault.vault.scrubbed import Scrubbed
@@ -335,8 +336,7 @@ def test_reading_does_not_leave_the_vault_either(store: VaultStore, bad: str) ->
 
 def test_symbolic_links_that_leave_the_vault_are_refused(store: VaultStore, vault: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("secret")
+    put(outside / "secret.md", "secret")
     (vault / "folder").symlink_to(outside)
     (vault / "file.md").symlink_to(outside / "secret.md")
     (vault / "loop").symlink_to("loop")
@@ -361,8 +361,7 @@ def test_many_are_read_as_each_alone_is_and_what_leaves_the_vault_is_passed_over
     for path in ("g/a.md", "g/b.md"):
         store.create(path, {"kind": "fix"}, None, Scrubbed(path))
     outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("secret")
+    put(outside / "secret.md", "secret")
     (vault / "away").symlink_to(outside)
     (vault / "g/away.md").symlink_to(outside / "secret.md")
     (vault / "g/alias.md").symlink_to("b.md")
