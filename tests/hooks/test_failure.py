@@ -30,7 +30,6 @@ def fail(sandbox: Sandbox, error: object, command: object = "make test", **field
     """What the agent is told, '' for nothing."""
     shape = {"tool_name": "Bash", "tool_input": {"command": command}, "error": error, "is_interrupt": False}
     done = sandbox.run("PostToolUseFailure", sandbox.payload(**{**shape, **fields}))
-    assert done.returncode == 0
     if not done.stdout:
         return ""
     answer = json.loads(done.stdout)["hookSpecificOutput"]

@@ -31,7 +31,6 @@ MATCHING = "personal-private/convention/matching-entry.md"
 
 def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:
     done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt=prompt, **fields), *args)
-    assert done.returncode == 0
     assert sandbox.log_lines()[-1]["duration_ms"] < 300 * patience()
     return done
 

