@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import MemoryVaultError, SettingsError, UsageError
+from ..runtime.json_text import parse_json
 from .context import Context
 from .output import note
 
@@ -88,7 +88,7 @@ def _following(path: Path) -> Iterator[str]:
 
 def _parsed(line: str) -> Mapping[str, Any] | None:
     try:
-        fields = json.loads(line)
+        fields = parse_json(line)
     except ValueError:
         return None
     return fields if isinstance(fields, dict) else None

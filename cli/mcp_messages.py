@@ -13,6 +13,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from ..runtime.json_text import parse_json
+
 
 class AnsweredMessages(ObjectReceiveStream["SessionMessage | Exception"]):
     """The messages of a host, as a read stream of the package (`inner`); errors go to the write stream `out`."""
@@ -51,14 +53,14 @@ def _read_again(error: ValidationError) -> SessionMessage | JSONRPCError | None:
         if not line:
             return None
         try:
-            value = json.loads(line)
+            value = parse_json(line)
             # Half of a surrogate pair, as of an emoji that was cut in two, is an escape that only JSON itself allows.
             text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            value = json.loads(text)
+            value = parse_json(text)
             return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
         except ValidationError:
             pass
-        except (ValueError, RecursionError):
+        except ValueError:
             return _answer(None, PARSE_ERROR, "this line is no JSON")
     else:
         # Only faults of the message as a whole carry all of it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..runtime.errors import VaultUnavailable
+from ..runtime.json_text import parse_json
 from ..runtime.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 from ..services.active_counts import count_indexed_entries
 from ..services.discovery.adapting import SOURCES_NOTE
@@ -131,7 +131,7 @@ def _obsidian_vaults(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
     for settings in (config, *(home / other for other in OTHER_CONFIGS)):
         # Missing, or not as Obsidian writes it.
         with suppress(OSError, ValueError, AttributeError, TypeError, KeyError):
-            known = json.loads((settings / OBSIDIAN_LIST).read_bytes())["vaults"]
+            known = parse_json((settings / OBSIDIAN_LIST).read_bytes())["vaults"]
             named = [Path(one["path"]) for one in known.values()]
             yield from (folder for folder in named if os.path.isdir(folder / OBSIDIAN_FOLDER))
     for place in (home, home / "Documents"):

@@ -99,9 +99,7 @@ def _ask_sideways(sandbox: Sandbox) -> int:
         return 0
     found = "" if block else json.dumps(sandbox.json("recall", question, "--all-projects"))
     if EXPECTED in found.lower():
-        print(
-            "\nToo busy for a hook's 0.3 seconds. `memory recall`, which has no limit, brings it back."
-        )
+        print("\nToo busy for a hook's 0.3 seconds. `memory recall`, which has no limit, brings it back.")
         return 0
     print("\nThe memory did NOT come back.", file=sys.stderr)
     return 1

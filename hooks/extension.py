@@ -6,11 +6,11 @@ run. The hooks' own file is written as any host's (`wiring.py`), the skill as an
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from ..runtime.json_text import parse_json
 from ..runtime.settings import Settings
 from .install import Json, add_to_file, lines_by_hand, read_settings, remove_from_file
 
@@ -59,11 +59,11 @@ def manifest_by_hand() -> str:
 def why_no_hook_runs(settings: Settings) -> str:
     """Return which of the host's settings keeps our hooks from running, and the remedy; '' if none does."""
     home = settings.hosts.gemini_home
-    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        if json.loads((home / "settings.json").read_text("utf-8"))["hooksConfig"]["enabled"] is False:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if parse_json((home / "settings.json").read_text("utf-8"))["hooksConfig"]["enabled"] is False:
             return "Gemini's setting hooksConfig.enabled is off: switch it on"
-    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        switches = json.loads((home / "extensions" / "extension-enablement.json").read_text("utf-8"))
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        switches = parse_json((home / "extensions" / "extension-enablement.json").read_text("utf-8"))
         if any(str(rule).startswith("!") for rule in switches[EXTENSION]["overrides"]):
             return f"Gemini's extension is disabled, at least in some folders: gemini extensions enable {EXTENSION}"
     return ""

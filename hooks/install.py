@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import SettingsError
+from ..runtime.json_text import parse_json
 from ..runtime.layout import FILE_MODE, make_private_folder
 from ..runtime.settings import Settings
 
@@ -389,14 +390,14 @@ def plugin_folders(config_dir: Path) -> dict[str, list[Path]] | None:
     """Return the folders of Claude Code's plugins, by `plugin@marketplace`; None without a readable list."""
     found: dict[str, list[Path]] = {}
     try:
-        listed = json.loads((config_dir / "plugins" / "installed_plugins.json").read_bytes())["plugins"]
+        listed = parse_json((config_dir / "plugins" / "installed_plugins.json").read_bytes())["plugins"]
         for name, places in listed.items():
             # In version 1 an object for each plugin, in version 2 a list of objects.
             for place in places if isinstance(places, list) else [places]:
                 path = place.get("installPath") if isinstance(place, dict) else None
                 if isinstance(path, str) and path.startswith("/") and "\0" not in path:
                     found.setdefault(str(name), []).append(Path(os.path.normpath(path)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return found
 
@@ -588,11 +589,9 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
     if not data.strip():
         return data, {}
     try:
-        document = json.loads(data.decode("utf-8-sig"))
+        document = parse_json(data.decode("utf-8-sig"))
     except ValueError as error:
         raise SettingsError(f"{path} is not valid JSON ({error}): mend it, then run this again") from error
-    except RecursionError as error:
-        raise SettingsError(f"{path} is nested too deeply to be read: mend it, then run this again") from error
     if not isinstance(document, dict) or not isinstance(document.get("hooks", {}), dict):
         raise SettingsError(f"{path} has an unexpected shape (settings and `hooks` must be objects): mend it first")
     for event, groups in document.get("hooks", {}).items():
@@ -605,7 +604,7 @@ def _same_settings(data: bytes, document: Json, there_and_back: Callable[[Json],
     """Whether `document` has the settings of the copy, or what is left of them once our hooks were added and
     removed."""
     try:
-        original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
+        original = parse_json(data.decode("utf-8-sig")) if data.strip() else {}
         return _without_empty(document) in (_without_empty(original), _without_empty(there_and_back(original)))
     except (ValueError, AttributeError):
         return False
@@ -633,7 +632,7 @@ def _dump(document: Json, like: bytes | None) -> bytes:
     try:
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
         edited = text[:start] + _with_members(text[start:end], document, "", unit, newline) + text[end:]
-        if json.loads(edited) == document:
+        if parse_json(edited) == document:
             return mark + edited.encode()
     except (ValueError, IndexError):
         pass  # Nothing to keep, or a lone surrogate, which only an escape can write.
@@ -644,7 +643,7 @@ def _dump(document: Json, like: bytes | None) -> bytes:
 
 def _with_members(text: str, new: Json, blank: str, unit: str, newline: str) -> str:
     """Change the text of an object to hold `new`; what does not differ keeps its text."""
-    old = json.loads(text)
+    old = parse_json(text)
     for key in old:
         if key not in new:
             text = _without_member(text, key)

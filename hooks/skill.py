@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..runtime.atomic_file import replace_file
+from ..runtime.json_text import parse_json
 from ..runtime.layout import OWN_SKILL
 from ..runtime.settings import Settings
 from .extension import extension_folder
@@ -105,7 +106,7 @@ def _write_down(folder: Path, written: dict[str, str]) -> None:
 def _read_written(folder: Path) -> dict[str, str]:
     """Return the hashes of the files as they were written, by their names."""
     with suppress(OSError, ValueError):
-        found = json.loads((folder / OWN_SKILL).read_bytes())
+        found = parse_json((folder / OWN_SKILL).read_bytes())
         return {str(name): str(value) for name, value in found.items() if "/" not in name}
     return {}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..runtime.errors import ModelUnavailable
+from ..runtime.json_text import parse_json
 from ..runtime.layout import OFFLINE
 from ..vault.render import estimate_tokens
 from .late_interaction import WordVectors, pool_word_vectors
@@ -204,7 +204,7 @@ def verify_model(location: ModelLocation) -> None:
         if not path.is_file():
             continue
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = parse_json(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ModelUnavailable(f"{path} is not JSON: install the model again") from error
         if isinstance(content, dict) and "auto_map" in content:

@@ -6,7 +6,6 @@ its group. Each group is a separate vault, so that the rarity of a word depends 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
+from ..runtime.json_text import parse_json
 from ..vault.entry import Entry, parse_entry
 from .drain import drain, embed_with
 from .embedder import Embedder
@@ -229,7 +229,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         where = f"{path}:{number}"
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except ValueError as error:
             raise UsageError(f"{where} is not JSON: {error}") from error
         if not isinstance(row, dict):

@@ -11,7 +11,6 @@ name only when it is complete.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ..runtime.errors import ModelUnavailable, UsageError
+from ..runtime.json_text import parse_json
 from ..runtime.layout import open_private
 from .embedder import CHECKSUM_FILE, DEFAULT_MODEL, ModelLocation, verify_model
 
@@ -157,7 +157,7 @@ def describe(client: httpx.Client, name: str, endpoint: str) -> RemoteModel:
         raise DownloadFailed(f"{endpoint} has no model {name} that everybody may read")
     answer.raise_for_status()
     try:
-        description = json.loads(answer.content[:MAX_DESCRIPTION_BYTES])
+        description = parse_json(answer.content[:MAX_DESCRIPTION_BYTES])
         commit = str(description["sha"])
         siblings: Sequence[Mapping[str, Any]] = description["siblings"]
         files = tuple(_remote_file(file) for file in siblings if _is_model_file(str(file["rfilename"])))

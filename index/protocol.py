@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..runtime.errors import UsageError
+from ..runtime.json_text import parse_json
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
@@ -48,8 +49,8 @@ def encode(message: Mapping[str, Any]) -> bytes:
 def decode(line: bytes) -> dict[str, Any]:
     """Raises UsageError when the line is not a JSON object."""
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        message = parse_json(line)
+    except ValueError as error:
         raise UsageError("the message is not JSON") from error
     if not isinstance(message, dict):
         raise UsageError("the message is not a JSON object")

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..runtime.hooklog import append_line
 from ..runtime.interpreter import short_hash
+from ..runtime.json_text import parse_json
 from ..vault.wording import counted
 from .engine import Hit, RecallResult, Rejection
 
@@ -83,7 +84,7 @@ def read_receipts(path: Path) -> Sequence[dict[str, Any]]:
     rows = []
     for line in lines:
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except ValueError:
             continue
         if isinstance(row, dict):

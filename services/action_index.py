@@ -22,6 +22,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
 from ..runtime.atomic_file import replace_file
 from ..runtime.days import parse_local_day
+from ..runtime.json_text import parse_json
 from ..runtime.layout import ACTIONS, FAILURES, FILE_MODE, INBOX
 from ..runtime.settings import Settings
 from ..vault.automemory import ON_DEMAND_KINDS
@@ -206,7 +207,7 @@ def count_rules(settings: Settings) -> Counter[str]:
         lines = Path(settings.state.root, ACTIONS).read_bytes().splitlines()[1:]
     except OSError:
         return Counter()
-    return Counter(str(json.loads(line)["guard"]) for line in lines)
+    return Counter(str(parse_json(line)["guard"]) for line in lines)
 
 
 def _version() -> str:
@@ -215,7 +216,7 @@ def _version() -> str:
 
 def _read_cache(file: Path) -> dict[str, Any]:
     try:
-        cache = json.loads(file.read_bytes())
+        cache = parse_json(file.read_bytes())
     except (OSError, ValueError):
         return {}
     notes = cache.get("notes") if isinstance(cache, dict) and cache.get("version") == _version() else None

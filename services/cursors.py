@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..runtime.json_text import parse_json
 from .state_db import state_transaction
 
 
@@ -70,5 +71,5 @@ class Cursors:
 
 def _object(text: str) -> Mapping[str, Any]:
     """Parse a cursor within the transaction, where invalid JSON counts as damage."""
-    value: Mapping[str, Any] = json.loads(text)
+    value: Mapping[str, Any] = parse_json(text)
     return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.json_text import parse_json
 
 HOOK_DAYS = 7
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
@@ -97,7 +97,7 @@ def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
 def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
     for raw in lines:
         with suppress(ValueError):
-            line = json.loads(raw) if b'"hook"' in raw else None
+            line = parse_json(raw) if b'"hook"' in raw else None
             if isinstance(line, dict) and not str(line.get("session", "")).startswith(TRIAL_SESSION):
                 run = run_of(line)
                 if run is not None and run.at >= since:

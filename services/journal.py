@@ -31,6 +31,7 @@ from ..runtime.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from ..runtime.json_text import parse_json
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths, make_private_folder, open_private
 from ..vault.boundary import Consent
@@ -327,7 +328,7 @@ class Journal:
         for file in self.files:
             for line in _lines(file):
                 with suppress(ValueError, KeyError, TypeError):
-                    act = self._read(json.loads(line))
+                    act = self._read(parse_json(line))
                     found.setdefault(act.id, act)
         return list(found.values())
 
@@ -342,7 +343,7 @@ class Journal:
             for line in lines_from_end(file):
                 if is_wanted(line):
                     with suppress(ValueError, KeyError, TypeError):
-                        act = self._read(json.loads(line))
+                        act = self._read(parse_json(line))
                         if act.id not in seen:
                             seen.add(act.id)
                             yield act
@@ -457,7 +458,7 @@ class Journal:
         found = set()
         for line in _lines(self._steps_file):
             with suppress(ValueError, TypeError):
-                of, path = json.loads(line)
+                of, path = parse_json(line)
                 if of == act["id"]:
                     found.add(str(path))
         return frozenset(found)
@@ -508,7 +509,7 @@ class Journal:
 
     def _read_pending(self) -> dict[str, Any] | None:
         try:
-            act = json.loads(self._pending.read_bytes())
+            act = parse_json(self._pending.read_bytes())
             _done(_history(act))
         except FileNotFoundError:
             return None
@@ -554,7 +555,7 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
     """Return the line of an act without these files, with `texts_only` only without those whose earlier text it keeps;
     None if no change remains."""
     try:
-        act = json.loads(line)
+        act = parse_json(line)
         kept = [
             change
             for change in act["changes"]
@@ -575,7 +576,7 @@ def _without(line: bytes, paths: Collection[str], names: Collection[str], *, tex
 def _id_of(line: bytes) -> str:
     """Return the id of the act in a line; '' if it has none."""
     try:
-        return str(json.loads(line)["id"])
+        return str(parse_json(line)["id"])
     except (ValueError, KeyError, TypeError):
         return ""
 

@@ -21,6 +21,7 @@ from ..pipelines.candidate import Candidate
 from ..pipelines.scrub import scrub
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError
+from ..runtime.json_text import parse_json
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..sources.completion import Completion, CompletionFailed, CompletionRequest
@@ -68,7 +69,7 @@ class AnswerCache:
     def get(self, key: str) -> Completion | None:
         """Load an answer; None if it is missing or damaged."""
         try:
-            stored = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
+            stored = parse_json((self._folder / f"{key}.json").read_text("utf-8"))
             return Completion(dict(stored["value"]), stored["input_tokens"], stored["output_tokens"])
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -27,6 +27,7 @@ from ..runtime.errors import (
     QueueUnavailable,
     VaultUnavailable,
 )
+from ..runtime.json_text import parse_json
 from ..runtime.layout import FILE_MODE
 from ..runtime.settings import Settings
 from ..tasks.queue import queries
@@ -318,8 +319,8 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     lines = []
     for line in data.splitlines(keepends=True):
         try:
-            value, found = clean(json.loads(line))
-            new = json.dumps(value) + "\n" if found or value != json.loads(line) else line
+            value, found = clean(parse_json(line))
+            new = json.dumps(value) + "\n" if found or value != parse_json(line) else line
         except (ValueError, AttributeError):
             found = _kinds(line, Policy.FULL)
             new = str(scrub(line, Policy.FULL)) if found else line
@@ -371,7 +372,7 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
                     if kinds and state not in _ENDED:
                         new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs list`)"
                     new_error, more = _mapped(error, Policy.FULL)
-                    new_history, still_more = _mapped(json.loads(history), Policy.FULL)
+                    new_history, still_more = _mapped(parse_json(history), Policy.FULL)
                     kinds += more + still_more
                     if not kinds:
                         continue
@@ -392,7 +393,7 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
 def _args_of(text: str) -> Any:
     """Return the arguments of a job, or the text itself if it is not JSON."""
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text
 
@@ -406,7 +407,7 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
 
     def clean(text: str) -> str:
         try:
-            value = json.loads(text)
+            value = parse_json(text)
         except ValueError:
             kinds.update(_kinds(text, Policy.SECRETS))
             return str(scrub(text, Policy.SECRETS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import os
 import re
@@ -14,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..runtime.json_text import parse_json
 from ..runtime.paths import is_downloaded, is_note_name, read_regular
 from ..vault.header import body_of
 from ..vault.listing import obsidian_templates
@@ -107,7 +107,7 @@ def _is_expression(text: str) -> bool:
 def _json(path: Path) -> Mapping[str, object]:
     text = read_note(str(path))
     try:
-        value = json.loads(text) if text else {}
+        value = parse_json(text) if text else {}
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings, child_environment
 from ...sources.discovery.feeds import FeedInvalid, feed_items
@@ -175,7 +176,7 @@ def fetch_in_child(
             ended = result.last_words() if result.ended == "exited" else f"killed: {result.ended}"
             return FetchResult(problem=f"{request.shown}: reading it failed ({ended})")
         try:
-            value = json.loads(result.stdout)
+            value = parse_json(result.stdout)
             return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
         except (ValueError, KeyError, TypeError):
             return FetchResult(problem=f"{request.shown}: reading it gave no answer")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from ...runtime.json_text import parse_json
 from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
 
 LIMIT_SECONDS = 5 * 3600.0
@@ -101,8 +102,8 @@ _CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_inpu
 def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
     """Parse the result object of `claude -p --output-format json`."""
     try:
-        answer = json.loads(ran.stdout)
-    except (ValueError, RecursionError):
+        answer = parse_json(ran.stdout)
+    except ValueError:
         if ran.returncode == 0:
             raise _unanswered("claude failed: what it printed is no JSON") from None
         raise CompletionFailed(f"claude failed: exit status {ran.returncode}") from None
@@ -190,8 +191,8 @@ def _codex_usage(stdout: bytes) -> Mapping[str, Any]:
 def _codex_events(stdout: bytes) -> Iterator[Mapping[str, Any]]:
     """Yield the events that codex printed, without lines that are none."""
     for line in stdout.splitlines():
-        with suppress(ValueError, RecursionError):
-            event = json.loads(line)
+        with suppress(ValueError):
+            event = parse_json(line)
             if isinstance(event, dict):
                 yield event
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...runtime.json_text import parse_json
+
 MAX_ANSWER_BYTES = 2_000_000
 """Most bytes of a response; an answer has a few thousand tokens."""
 MAX_TOKENS = 100_000_000
@@ -75,8 +77,8 @@ def object_in(text: str) -> Mapping[str, Any]:
     a schema.
     """
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         value = _object_within(_THOUGHTS.sub("", text, count=1))
     if not isinstance(value, dict):
         raise CompletionFailed("the model's answer is no JSON object")

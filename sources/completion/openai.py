@@ -7,11 +7,11 @@ neither proxies nor credentials are taken from the environment.
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ...runtime.json_text import parse_json
 from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ def _whole(body: bytes) -> Completion:
 
 def _json_object(data: bytes) -> Mapping[str, Any]:
     try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
+        value = parse_json(data)
+    except ValueError:
         raise CompletionFailed("the endpoint's answer is no JSON") from None
     if not isinstance(value, dict):
         raise CompletionFailed("the endpoint's answer is no JSON object")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
+from ...runtime.json_text import parse_json
 from .source_item import MAX_LISTED, SourceItem, source_item
 
 SEARCH_PAGE = 100
@@ -148,8 +148,8 @@ def repository_facts(body: bytes) -> RepositoryFacts:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
+        value = parse_json(body.decode("utf-8", "replace"))
+    except ValueError as error:
         raise AnswerInvalid("no JSON") from error
     if not isinstance(value, dict):
         raise AnswerInvalid("no JSON object")

@@ -6,13 +6,13 @@ Experimental: written from a sample of the format, without a real session. What 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .lines import as_text, clean, holds_only
 from .reader import JSON_COLONS, TranscriptReader
@@ -92,7 +92,7 @@ def _calls(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         arguments: dict[str, Any] = {}
         for key, value in raw.items():
             try:
-                plain = json.loads(value) if isinstance(value, str) else value
+                plain = parse_json(value) if isinstance(value, str) else value
             except ValueError:
                 plain = value
             arguments[_NAMES.get(str(key), str(key))] = plain

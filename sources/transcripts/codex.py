@@ -6,13 +6,13 @@ messages of role `user` also hold instructions and context from the host, so the
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .compressed import SUFFIX, ByteStream
 from .lines import as_object, as_text, clean, holds_only, lines_from, parse_object
@@ -211,8 +211,8 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
     raw = payload.get("arguments", payload.get("input"))
     if isinstance(raw, str):
         try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError):
+            value = parse_json(raw)
+        except ValueError:
             return {"new_string": raw}
         arguments = value if isinstance(value, dict) else {}
     else:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...runtime.json_text import parse_json
 from .claude import transcript_files
 from .compressed import last_written, open_bytes, transcript_status
 from .hosts import HOSTS, host_of, open_transcript
@@ -127,9 +127,9 @@ def _beginning(path: Path) -> bytes:
 
 def claude_cleanup_days(config_dir: Path) -> int:
     """Return `cleanupPeriodDays` of Claude Code's settings, or its default where it is missing or unreadable."""
-    with suppress(OSError, ValueError, RecursionError):
+    with suppress(OSError, ValueError):
         with (config_dir / "settings.json").open("rb") as file:
-            value = json.loads(file.read(MAX_SETTINGS_BYTES))
+            value = parse_json(file.read(MAX_SETTINGS_BYTES))
         days = value.get("cleanupPeriodDays") if isinstance(value, dict) else None
         if isinstance(days, int | float) and not isinstance(days, bool) and 0 <= days < 1e6:
             return int(days)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from ...runtime.json_text import parse_json
 from ...vault.wording import beginning_of, end_of
 from ..web.decoding import whole_characters
 from .compressed import ByteStream, open_bytes
@@ -141,8 +142,8 @@ def parse_object(data: bytes) -> dict[str, Any] | None:
 
 def _parse_leniently(data: bytes) -> object:
     try:
-        return json.loads(data.decode("utf-8-sig", "replace"))
-    except (ValueError, RecursionError):
+        return parse_json(data.decode("utf-8-sig", "replace"))
+    except ValueError:
         return None
 
 

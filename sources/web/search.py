@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import io
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from ...runtime.json_text import parse_json
 from .decoding import whole_characters, whole_references
 from .fetch import Page
 
@@ -129,8 +129,8 @@ def _searxng(base: str, page: Page) -> list[SearchResult]:
 
 def _object(page: Page) -> Mapping[str, Any]:
     try:
-        value = json.loads(page.body)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(page.body)
+    except ValueError as error:
         raise AnswerUnreadable("the answer is no JSON") from error
     if not isinstance(value, dict):
         raise AnswerUnreadable("the answer is no JSON object")

@@ -7,7 +7,6 @@ results. The network is used only if the user has agreed to it (`research.networ
 from __future__ import annotations
 
 import itertools
-import json
 import logging
 import shutil
 import sys
@@ -40,6 +39,7 @@ from ...runtime.errors import (
     QueueUnavailable,
     VaultUnavailable,
 )
+from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point, kill_point_environment
 from ...runtime.layout import home_folder
 from ...runtime.settings import Settings, child_environment
@@ -232,7 +232,7 @@ def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) ->
         return Report(["seconds"], offline=False)
     try:
         if result.returncode == 0:
-            return Report(**json.loads(result.stdout))
+            return Report(**parse_json(result.stdout))
         reason = f"research failed: {result.last_words()}"
     except (ValueError, TypeError) as error:
         reason = f"research printed no report: {error}"

@@ -43,6 +43,7 @@ from ...pipelines.research import (
 from ...pipelines.scrub import scrub
 from ...runtime.atomic_file import replace_file
 from ...runtime.errors import MemoryVaultError
+from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths, make_private_folder, open_private
 from ...runtime.settings import load_settings
@@ -135,7 +136,7 @@ class ResearchRequest:
     @classmethod
     def from_json(cls, data: bytes) -> ResearchRequest:
         """Decode what `to_json` returned."""
-        value = json.loads(data)
+        value = parse_json(data)
         for name in ("allow", "searxng_allow"):
             value[name] = [(str(host), int(port)) for host, port in value[name]]
         return cls(**value)
@@ -500,7 +501,7 @@ def findings_in(folder: Path) -> list[Finding]:
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
-            found.append(Finding(**json.loads(path.read_text("utf-8"))))
+            found.append(Finding(**parse_json(path.read_text("utf-8"))))
         except (OSError, ValueError, TypeError):
             continue
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from ...runtime.days import SECONDS_PER_DAY, local_day
 from ...runtime.errors import VaultUnavailable
+from ...runtime.json_text import parse_json
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
 from ...services.completion import CALLS_FOLDER
@@ -175,7 +175,7 @@ def _begun_at(path: Path) -> float | None:
     if not first:
         return None
     try:
-        fields = json.loads(first)
+        fields = parse_json(first)
         stamp = datetime.fromisoformat(str(fields.get("time") or fields.get("at")))
         return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
     except (ValueError, AttributeError):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings, child_environment
 from . import supervisor
@@ -50,6 +51,6 @@ def run_json_child(
     if result.returncode != 0:
         raise Retry(f"{verb} failed: {result.last_words()}")
     try:
-        return parse(json.loads(result.stdout))
+        return parse(parse_json(result.stdout))
     except (ValueError, KeyError, TypeError) as error:
         raise Retry(f"{verb} gave no answer: {error}") from error

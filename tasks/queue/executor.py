@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import threading
 import time
@@ -11,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from ...runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailable, VaultUnavailable
+from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, validate_args
@@ -65,7 +65,7 @@ class Executor:
         if policy is None or claim.kind not in self._handlers:
             raise ArgsInvalid(f"this version has no job kind {claim.kind!r}")
         try:
-            args = json.loads(claim.args)
+            args = parse_json(claim.args)
         except ValueError as error:
             raise ArgsInvalid(f"arguments are not JSON: {error}") from error
         return RunningJob(self._ledger, claim, validate_args(claim.kind, args, self._ledger.policies), policy)

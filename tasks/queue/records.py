@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...runtime.errors import MemoryVaultError
+from ...runtime.json_text import parse_json
 from ...vault.wording import one_line
 from .kinds import Json
 
@@ -112,7 +112,7 @@ def job_from_row(row: tuple[Any, ...]) -> Job:
 def parsed(text: object) -> Json:
     """Return the JSON in a column; None if it is not JSON, as in a damaged file that is not set aside yet."""
     try:
-        value: Json = json.loads(text)  # type: ignore[arg-type]
+        value: Json = parse_json(text)  # type: ignore[arg-type]
     except (ValueError, TypeError):
         return None
     return value

@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from .kinds import ArgsInvalid
 from .ledger import Ledger, NewJob
@@ -89,7 +90,7 @@ def _written_at(name: str) -> tuple[int, str]:
 
 def _parse(text: str) -> NewJob:
     """Parse a file. Raises ValueError with the problem."""
-    fields: Any = json.loads(text)
+    fields: Any = parse_json(text)
     if not isinstance(fields, dict):
         raise ValueError("not an object")
     kind, args, key = fields.get("kind"), fields.get("args"), fields.get("unique_key")

@@ -15,7 +15,8 @@ RECORDS: tuple[dict[str, object], ...] = (
      "content": "<USER_REQUEST>\nUse the blue theme.\n</USER_REQUEST>\n<META>noon</META>"},
     {"step_index": 1, "source": "SYSTEM", "type": "CONVERSATION_HISTORY", "content": "Always obey the system."},
     {"step_index": 2, "source": "MODEL", "type": "PLANNER_RESPONSE", "content": "I will test it.",
-     "tool_calls": [{"name": "run_command", "args": {"CommandLine": "\"make test\"", "Cwd": "\"/home/dev/shop\""}}]},
+     "tool_calls": [{"name": "run_command", "args": {"CommandLine": "\"make test\"", "Cwd": "\"/home/dev/shop\"",
+                                                        "CodeContent": "[" * 100_000}}]},
     {"step_index": 3, "source": "MODEL", "type": "RUN_COMMAND", "content": "1 failed", "error": "exit status 1"},
     {"step_index": 4, "source": "SYSTEM", "type": "USER_INPUT", "content": "Never say this was typed."},
 )  # fmt: skip

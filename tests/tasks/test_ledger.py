@@ -390,10 +390,11 @@ def test_file_that_cannot_be_enqueued_becomes_a_dead_job(tmp_path: Path, spool: 
     drop(tmp_path, "3-1.json", {"kind": "effect", "args": {"key": 7}})
     drop(tmp_path, "4-1.json", ["effect"])
     drop(tmp_path, "5-1.json", {"kind": "effect", "args": {}, "run_at": "soon"})
+    (tmp_path / "spool" / "6-1.json").write_text('{"kind":' + "[" * 100_000)  # Deeper than the parser goes.
     assert spool.ingest() == 0
     jobs = ledger.list_jobs()
     assert {job.state for job in jobs} == {"dead"}
-    assert [job.error.split(":")[0] for job in jobs if job.error] == [f"{n}-1.json" for n in (5, 4, 3, 2, 1)]
+    assert [job.error.split(":")[0] for job in jobs if job.error] == [f"{n}-1.json" for n in (6, 5, 4, 3, 2, 1)]
     assert spool.is_empty()
 
 
