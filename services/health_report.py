@@ -124,7 +124,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         *faults.lines,
         *store.passed_over.values(),
         busy_notice(str(state.log_file), now),
-        *warnings_of(waiting, last, oldest_waiting(state.markers), hooks, now),
+        *warnings_of(waiting, last, oldest_waiting(state.markers), now),
         why_no_room(core_left_out(settings), settings.recall.core_words),
         _why_not_written(settings),
         pause_notice(settings),

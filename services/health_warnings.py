@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..runtime.days import SECONDS_PER_DAY
 from ..tasks.queue.records import WorkerBeat
 from ..vault.wording import counted
-from .hook_log import HookTimes
 from .pending_counts import PendingCounts
 
 INBOX_LIMIT = 50
@@ -19,9 +18,7 @@ SILENT_WORKER_SECONDS = 120.0
 NAMED = 5
 
 
-def warnings_of(
-    pending: PendingCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
-) -> list[str]:
+def warnings_of(pending: PendingCounts | None, last: float | None, waiting: float | None, now: float) -> list[str]:
     """Return one line for each problem that needs the user."""
     found = why_full(pending) if pending is not None else []
     # Without any reflection, count from the session that has waited longest, if any.
@@ -29,12 +26,6 @@ def warnings_of(
     if since is not None and now - since > SILENT_DAYS * SECONDS_PER_DAY:
         days = int((now - since) // SECONDS_PER_DAY)
         found.append(f"nothing was reflected for {counted(days, 'day')}: `memory doctor`")
-    for times in hooks:
-        if times.p95_ms > times.budget_ms:
-            found.append(
-                f"{times.event} takes {times.p95_ms:.0f} ms (p95), its budget is {times.budget_ms:.0f} ms: "
-                "`memory doctor`"
-            )
     return found
 
 
