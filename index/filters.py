@@ -1,4 +1,4 @@
-"""Filter expressions (`--filter`): a small grammar, evaluated in SQL and in Python.
+"""Filter expressions (`--filter`): a small grammar, evaluated in SQL.
 
     expression := conjunction ("OR" conjunction)*
     conjunction := negation ("AND" negation)*
@@ -16,16 +16,21 @@ from __future__ import annotations
 
 import calendar
 import difflib
+import json
 import re
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
+
+import apsw
 
 from ..runtime.errors import UsageError
 from ..vault.entry import ACTIVE, STATUSES
 from ..vault.project import project_named
 from ..vault.store import VaultStore
+from . import schema
 
 TEXT_COLUMNS: Mapping[str, str] = {
     "kind": "kind",
@@ -142,7 +147,8 @@ def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
     if isinstance(tree, And | Or):
         word = " AND " if isinstance(tree, And) else " OR "
         parts = [to_sql(operand, alias) for operand in tree.operands]
-        return "(" + word.join(sql for sql, _ in parts) + ")", [p for _, ps in parts for p in ps]
+        joined = word.join(sql for sql, _ in parts) or str(int(isinstance(tree, And)))
+        return f"({joined})", [p for _, ps in parts for p in ps]
     if isinstance(tree, Not):
         sql, parameters = to_sql(tree.operand, alias)
         return f"(NOT {sql})", parameters
@@ -151,8 +157,7 @@ def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
         column = _date_column(tree.key, alias)
         return f"(substr({column}, 1, 10) BETWEEN ? AND ?)", [tree.first, tree.last]
     if tree.key == "tag":
-        inside = f"SELECT 1 FROM entry_tag t WHERE t.entry_rowid = {alias}.rowid AND t.tag = ?"
-        return f"(EXISTS ({inside}))", [tree.value]
+        return f"(EXISTS (SELECT 1 FROM json_each({alias}.tags) WHERE value = ? COLLATE NOCASE))", [tree.value]
     column = f"COALESCE(NULLIF({alias}.{TEXT_COLUMNS[tree.key]}, ''), '{_UNSAID.get(tree.key, '')}')"
     if tree.key == "group":
         below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
@@ -162,35 +167,35 @@ def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
 
 def matches(tree: Filter, row: Mapping[str, Any]) -> bool:
     """Whether the filter admits a row of entry_meta, given as a mapping (`tags` a sequence of strings)."""
-    if isinstance(tree, And):
-        return all(matches(operand, row) for operand in tree.operands)
-    if isinstance(tree, Or):
-        return any(matches(operand, row) for operand in tree.operands)
-    if isinstance(tree, Not):
-        return not matches(tree.operand, row)
-    if isinstance(tree, DateRange):
-        day = str(row.get(tree.key) or "")
-        if tree.key == "updated" and not day:
-            day = str(row.get("created") or "")
-        return tree.first <= day[:10] <= tree.last
-    wanted = _ascii_lower(tree.value)
-    if tree.key == "tag":
-        return any(_ascii_lower(str(tag)) == wanted for tag in row.get("tags") or ())
-    value = _ascii_lower(str(row.get(TEXT_COLUMNS[tree.key]) or _UNSAID.get(tree.key, "")))
-    if tree.key == "group":
-        return value == wanted or value.startswith(wanted + "/")
-    return value == wanted
+    return admits_row(*to_sql(tree), row)
+
+
+class _InMemory(threading.local):
+    """A connection for each thread."""
+
+    def __init__(self) -> None:
+        self.connection = apsw.Connection(":memory:")
+
+
+_in_memory = _InMemory()
+_COLUMNS = [name for name, _ in schema.ENTRY_META_COLUMNS]
+_ROW = f"WITH m ({', '.join(_COLUMNS)}) AS (VALUES ({', '.join('?' * len(_COLUMNS))}))"
+
+
+def admits_row(condition: str, parameters: Sequence[str], row: Mapping[str, Any]) -> bool:
+    """Whether a condition over entry_meta, as `m`, holds of a row that is in no database, such as that of a note that
+    was just read."""
+    values = {**row, "tags": json.dumps([*(row.get("tags") or ())])}
+    bound = (*(values.get(name) for name in _COLUMNS), *parameters)
+    # A path or an argument of a command may be no UTF-8, which no database holds.
+    storable = [each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in bound]
+    return bool(_in_memory.connection.execute(f"{_ROW} SELECT {condition} FROM m", storable).get)
 
 
 def _date_column(key: str, alias: str) -> str:
     if key == "updated":
         return f"COALESCE(NULLIF({alias}.updated, ''), {alias}.created, '')"
     return f"COALESCE({alias}.{key}, '')"
-
-
-def _ascii_lower(text: str) -> str:
-    """Return the text in lower case as SQLite's NOCASE sees it: ASCII only."""
-    return "".join(c.lower() if c.isascii() else c for c in text)
 
 
 @dataclass(frozen=True)

@@ -69,15 +69,6 @@ _STATEMENTS = (
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_scope ON entry_meta(special, project, kind)",
     # Each session's start looks for these, of which there are few.
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_always_load ON entry_meta(path) WHERE always_load = 1",
-    # Tags again, one row each: an exact tag is an index look-up, never a substring of JSON.
-    """
-    CREATE TABLE IF NOT EXISTS entry_tag (
-        tag TEXT NOT NULL COLLATE NOCASE,
-        entry_rowid INTEGER NOT NULL,
-        PRIMARY KEY (tag, entry_rowid)
-    ) WITHOUT ROWID
-    """,
-    "CREATE INDEX IF NOT EXISTS idx_entry_tag_entry ON entry_tag(entry_rowid)",
     # `text` is what a hit shows; the passage is what is embedded (title, tags and text, say).
     """
     CREATE TABLE IF NOT EXISTS chunk (
@@ -144,7 +135,6 @@ _STATEMENTS = (
 
 TABLES = (
     "entry_meta",
-    "entry_tag",
     "chunk",
     "passage",
     "chunk_fts",

@@ -1,4 +1,4 @@
-"""The entries that a recall may show: one rule, as SQL and as a test of one entry."""
+"""The entries that a recall may show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE
-from ..vault.statuses import is_in_use
-from .filters import Filter, matches, named_values, to_sql
+from .filters import Filter, admits_row, named_values, to_sql
 from .schema import IS_IN_USE_STATUS
 from .store import HIDDEN_FOLDERS
 
@@ -119,27 +118,7 @@ class Scope:
 
     def admits(self, row: Mapping[str, Any]) -> bool:
         """Whether the scope has this row of entry_meta, given as a mapping (`tags` a sequence)."""
-        special = str(row.get("special") or "")
-        status = str(row.get("status") or "active").lower()
-        is_named = status in self._named_statuses or (ACTIVE in self._named_statuses and is_in_use(status))
-        if not is_named and special not in self._named_folders:
-            return False
-        if special in self._hidden_folders() or row.get("path") in self.exclude_paths:
-            return False
-        if self.in_place and special not in self._places():
-            return False
-        if self.exclude_always_load and row.get("always_load"):
-            return False
-        if str(row.get("kind") or "").lower() in self._hidden_kinds():
-            return False
-        project = str(row.get("project") or "").lower()
-        if not self.any_project and project not in ("", (self.project or "").lower()):
-            return False
-        if self.group:
-            group, wanted = str(row.get("group_name") or "").lower(), self.group.strip("/").lower()
-            if group != wanted and not group.startswith(wanted + "/"):
-                return False
-        return self.filter is None or matches(self.filter, row)
+        return admits_row(*self.sql(), row)
 
 
 _LIST = "(SELECT value FROM json_each(?))"

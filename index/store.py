@@ -190,11 +190,6 @@ class IndexStore:
         with self.transaction():
             rowid = self._connection.execute(_UPSERT_META, self._row(entry, mtime_ns, size)).get
             self._forget_chunks(rowid)
-            self._connection.execute("DELETE FROM entry_tag WHERE entry_rowid = ?", (rowid,))
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO entry_tag (tag, entry_rowid) VALUES (?, ?)",
-                [(str(tag), rowid) for tag in entry.tags],
-            )
             for chunk in chunks:
                 self._insert_chunk(rowid, chunk)
 
@@ -480,7 +475,6 @@ class IndexStore:
         if rowid is None:
             return False
         self._forget_chunks(rowid)
-        self._connection.execute("DELETE FROM entry_tag WHERE entry_rowid = ?", (rowid,))
         self._connection.execute("DELETE FROM entry_meta WHERE rowid = ?", (rowid,))
         return True
 
