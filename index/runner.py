@@ -1,7 +1,6 @@
 """Run the model of the recall service in one thread: questions first, batches of passages in between.
 
-Questions that wait together are embedded together. A batch is embedded in micro-batches, and a question is embedded
-before the next one of these.
+A batch is embedded in micro-batches, and a question is embedded before the next one of these.
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ if TYPE_CHECKING:
     from .embedder import Vectors
 
 T = TypeVar("T")
+_Work = tuple[Callable[[], Any], Future[Any]]
+"""Work for the model's thread, and its result."""
 
-MAX_QUESTIONS_AT_ONCE = 4
-"""Most questions that are embedded together. More gain nothing: a question of twenty words uses a core by itself (9 ms;
-five together 40, ten 98, since the shorter are padded to the longest)."""
 STEPS_AT_ONCE_WHEN_QUIET = 3
 PAUSE_SECONDS = 0.15
 """How long batches pause after a question: questions come in bursts, and each needs the processor for itself."""
@@ -54,9 +52,9 @@ class ModelRunner:
         self._retry_at = 0.0
         self._last_question_at = -math.inf
         self._last_step_at = -math.inf
-        self._questions: deque[tuple[str, Future[EncodedTexts]]] = deque()
+        self._questions: deque[_Work] = deque()
         self._batches: deque[_Batch] = deque()
-        self._readings: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._readings: deque[_Work] = deque()
         self._wanted = threading.Condition()
         self._ready = threading.Event()
         self._stopped = False
@@ -96,13 +94,7 @@ class ModelRunner:
 
     def encode_words(self, texts: Sequence[str], *, query: bool = True) -> EncodedTexts:
         """Embed questions; passages are embedded by `batch`, which packs their words. Raises ModelUnavailable."""
-        futures = [self.question(text) for text in texts]
-        answers = [future.result() for future in futures]
-        import numpy  # Not before: it comes with the extra that brings a model.
-
-        vectors = numpy.concatenate([answer.vectors for answer in answers])
-        words = tuple(word for answer in answers for word in answer.words)
-        return EncodedTexts(vectors, words, tuple(share for answer in answers for share in answer.unknown))
+        return self.question(texts).result()
 
     def count_tokens(self, text: str) -> int:
         """Count tokens by the model's own tokenizer; by the text's length while there is none. Thread-safe."""
@@ -118,16 +110,11 @@ class ModelRunner:
         except Exception:  # noqa: BLE001 - a library's failure must not fail a recall
             return None
 
-    def question(self, text: str) -> Future[EncodedTexts]:
-        """Embed one question, before all batches. Raises ModelUnavailable."""
-        self._require_model()
-        future: Future[EncodedTexts] = Future()
-        with self._wanted:
-            self._require_running()
-            self._last_question_at = self._clock()
-            self._questions.append((text, future))
-            self._wanted.notify()
-        return future
+    def question(self, texts: Sequence[str]) -> Future[EncodedTexts]:
+        """Embed questions, before all batches. Raises ModelUnavailable."""
+        embedder = self._require_model()
+        self._last_question_at = self._clock()
+        return self._submit(self._questions, lambda: embedder.encode_words(texts, query=True))
 
     def batch(self, texts: Sequence[str]) -> Future[PackedTexts]:
         """Embed passages, while no question waits. Raises ModelUnavailable."""
@@ -141,10 +128,13 @@ class ModelRunner:
 
     def between_questions(self, work: Callable[[], T]) -> Future[T]:
         """Run `work` in the model's thread, while no question waits. Raises ModelUnavailable when it is ending."""
+        return self._submit(self._readings, work)
+
+    def _submit(self, queue: deque[_Work], work: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
         with self._wanted:
             self._require_running()
-            self._readings.append((work, future))
+            queue.append((work, future))
             self._wanted.notify()
         return future
 
@@ -166,9 +156,9 @@ class ModelRunner:
         now = self._clock()
         return min(self._last_question_at + PAUSE_SECONDS, self._last_step_at + MAX_PAUSE_SECONDS) - now
 
-    def _require_model(self) -> None:
+    def _require_model(self) -> Embedder:
         if self._embedder is not None:
-            return
+            return self._embedder
         if self._failure is not None and self._clock() >= self._retry_at:
             with self._wanted:
                 self._failure = None
@@ -194,20 +184,15 @@ class ModelRunner:
                     if pause is not None and pause <= 0:
                         break
                     self._wanted.wait(pause)
-                questions = [self._questions.popleft() for _ in range(min(len(self._questions), MAX_QUESTIONS_AT_ONCE))]
-                reading = self._readings.popleft() if self._readings and not questions else None
-                batch = self._batches[0] if self._batches and not (questions or reading) else None
-            if questions:
-                self._answer(questions)
-            elif reading is not None:
-                _settle(*reading)
+                urgent = self._questions or self._readings
+                work = urgent.popleft() if urgent else None
+                batch = self._batches[0] if self._batches and work is None else None
+            if work is not None:
+                _settle(*work)
             elif batch is not None:
                 self._embed_step(batch)
         gone = ModelUnavailable(_ENDING)
-        for _, future in self._questions:
-            if future.set_running_or_notify_cancel():
-                future.set_exception(gone)
-        for _, waiting in self._readings:
+        for _, waiting in (*self._questions, *self._readings):
             if waiting.set_running_or_notify_cancel():
                 waiting.set_exception(gone)
         for batch in self._batches:
@@ -225,20 +210,6 @@ class ModelRunner:
             self._failure = f"the model {self.name} cannot be loaded: {type(error).__name__}: {error}"
         self._retry_at = self._clock() + RELOAD_SECONDS
         self._ready.set()
-
-    def _answer(self, questions: list[tuple[str, Future[EncodedTexts]]]) -> None:
-        active = [(text, future) for text, future in questions if future.set_running_or_notify_cancel()]
-        if not active or self._embedder is None:
-            return
-        try:
-            encoded = self._embedder.encode_words([text for text, _ in active], query=True)
-        except Exception as error:  # noqa: BLE001 - handed to the caller
-            for _, future in active:
-                future.set_exception(error)
-            return
-        for number, (_, future) in enumerate(active):
-            row = slice(number, number + 1)
-            future.set_result(EncodedTexts(encoded.vectors[row], encoded.words[row], encoded.unknown[row]))
 
     def _embed_step(self, batch: _Batch) -> None:
         """Embed the next micro-batch of the first batch in the queue."""

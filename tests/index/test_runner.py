@@ -16,13 +16,13 @@ def test_what_is_asked_after_the_end_is_refused_at_once() -> None:
     with pytest.raises(ModelUnavailable, match="is ending"):
         runner.batch(["a passage"])
     with pytest.raises(ModelUnavailable, match="is ending"):
-        runner.question("a question")
+        runner.question(["a question"])
 
 
 def test_a_question_that_nobody_waits_for_does_not_keep_the_others_from_their_end() -> None:
     runner = ModelRunner("fake", lambda: FakeEmbedder(delay_seconds=0.05))
     assert runner.wait_ready(10)
-    futures = [runner.question(f"question {number}") for number in range(9)]
+    futures = [runner.question([f"question {number}"]) for number in range(9)]
     futures[-2].cancel()
     runner.stop()
     with pytest.raises(ModelUnavailable, match="is ending"):
