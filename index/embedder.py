@@ -74,15 +74,6 @@ MICRO_BATCH_TOKENS = 512
 than a tenth of a second, and their activations are small (a batch of 32 long texts takes 200 MB)."""
 
 
-@dataclass(frozen=True)
-class PackedTexts:
-    """Texts as the index stores them: float32[n, dimension] of unit length, and packed word vectors
-    (late_interaction.py)."""
-
-    vectors: Vectors
-    words: tuple[bytes, ...]
-
-
 class ModelLoading(ModelUnavailable):
     """The model is still being loaded."""
 

@@ -1,7 +1,4 @@
-"""Run the model of the recall service in one thread: questions first, batches of passages in between.
-
-A batch is embedded in micro-batches, and a question is embedded before the next one of these.
-"""
+"""Run the model of the recall service in one thread: questions first, passages in between."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..runtime.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
-from .embedder import SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
-from .late_interaction import pack_words
+from .embedder import MICRO_BATCH_TOKENS, SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading
 
 if TYPE_CHECKING:
     from .embedder import Vectors
@@ -27,7 +23,6 @@ T = TypeVar("T")
 _Work = tuple[Callable[[], Any], Future[Any]]
 """Work for the model's thread, and its result."""
 
-STEPS_AT_ONCE_WHEN_QUIET = 3
 PAUSE_SECONDS = 0.15
 """How long batches pause after a question: questions come in bursts, and each needs the processor for itself."""
 MAX_PAUSE_SECONDS = 1.5
@@ -53,7 +48,7 @@ class ModelRunner:
         self._last_question_at = -math.inf
         self._last_step_at = -math.inf
         self._questions: deque[_Work] = deque()
-        self._batches: deque[_Batch] = deque()
+        self._batches: deque[_Work] = deque()
         self._readings: deque[_Work] = deque()
         self._wanted = threading.Condition()
         self._ready = threading.Event()
@@ -116,15 +111,16 @@ class ModelRunner:
         self._last_question_at = self._clock()
         return self._submit(self._questions, lambda: embedder.encode_words(texts, query=True))
 
-    def batch(self, texts: Sequence[str]) -> Future[PackedTexts]:
-        """Embed passages, while no question waits. Raises ModelUnavailable."""
-        self._require_model()
-        batch = _Batch(list(texts))
-        with self._wanted:
-            self._require_running()
-            self._batches.append(batch)
-            self._wanted.notify()
-        return batch.future
+    def batch(self, texts: Sequence[str]) -> Future[EncodedTexts]:
+        """Embed passages, at most `step_tokens`, while no question waits. Raises ModelUnavailable."""
+        embedder = self._require_model()
+        return self._submit(self._batches, lambda: embedder.encode_words(texts))
+
+    @property
+    def step_tokens(self) -> int:
+        """Most tokens of a batch now. Larger ones are faster, but a question waits for the one that is embedded."""
+        is_quiet = self._clock() - self._last_question_at > QUIET_SECONDS
+        return MICRO_BATCH_TOKENS if is_quiet else SMALL_STEP_TOKENS
 
     def between_questions(self, work: Callable[[], T]) -> Future[T]:
         """Run `work` in the model's thread, while no question waits. Raises ModelUnavailable when it is ending."""
@@ -147,9 +143,6 @@ class ModelRunner:
         with self._wanted:
             self._stopped = True
             self._wanted.notify()
-
-    def _is_quiet(self) -> bool:
-        return self._clock() - self._last_question_at > QUIET_SECONDS
 
     def _pause_seconds(self) -> float:
         """How long batches still pause; 0 or less when they need not."""
@@ -184,19 +177,18 @@ class ModelRunner:
                     if pause is not None and pause <= 0:
                         break
                     self._wanted.wait(pause)
-                urgent = self._questions or self._readings
-                work = urgent.popleft() if urgent else None
-                batch = self._batches[0] if self._batches and work is None else None
-            if work is not None:
-                _settle(*work)
-            elif batch is not None:
-                self._embed_step(batch)
+                queue = self._questions or self._readings or self._batches
+                work = queue.popleft() if queue and not self._stopped else None
+            if work is None:
+                continue
+            _settle(*work)
+            if queue is self._batches:
+                release_memory()
+                self._last_step_at = self._clock()
         gone = ModelUnavailable(_ENDING)
-        for _, waiting in (*self._questions, *self._readings):
+        for _, waiting in (*self._questions, *self._readings, *self._batches):
             if waiting.set_running_or_notify_cancel():
                 waiting.set_exception(gone)
-        for batch in self._batches:
-            batch.future.set_exception(gone)
 
     def _load_now(self) -> None:
         try:
@@ -211,29 +203,6 @@ class ModelRunner:
         self._retry_at = self._clock() + RELOAD_SECONDS
         self._ready.set()
 
-    def _embed_step(self, batch: _Batch) -> None:
-        """Embed the next micro-batch of the first batch in the queue."""
-        assert self._embedder is not None
-        try:
-            if not batch.started:
-                batch.started = batch.future.set_running_or_notify_cancel()
-            if batch.started and batch.left:
-                # Larger steps are a seventh faster, but a question waits for the step that runs: they are for the
-                # time without questions.
-                indexes = batch.next_step() if self._is_quiet() else batch.next_small_step()
-                encoded = self._embedder.encode_words([batch.texts[i] for i in indexes])
-                batch.add(indexes, encoded)
-                release_memory()
-                self._last_step_at = self._clock()
-            if batch.started and batch.left:
-                return
-            if batch.started:
-                batch.future.set_result(batch.packed(self._embedder.dimension))
-        except Exception as error:  # noqa: BLE001 - handed to the caller
-            batch.future.set_exception(error)
-        with self._wanted:
-            self._batches.popleft()
-
 
 def _settle(work: Callable[[], Any], future: Future[Any]) -> None:
     if not future.set_running_or_notify_cancel():
@@ -242,45 +211,6 @@ def _settle(work: Callable[[], Any], future: Future[Any]) -> None:
         future.set_result(work())
     except Exception as error:  # noqa: BLE001 - handed to the caller
         future.set_exception(error)
-
-
-class _Batch:
-    """Passages that are being embedded."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-        self.left = deque(micro_batches(texts))
-        self.done: list[tuple[list[int], Vectors]] = []
-        self.words = [b""] * len(texts)
-        self.future: Future[PackedTexts] = Future()
-        self.started = False
-
-    def next_step(self) -> list[int]:
-        """Indexes of the texts to embed next."""
-        steps = [self.left.popleft() for _ in range(min(len(self.left), STEPS_AT_ONCE_WHEN_QUIET))]
-        return [index for step in steps for index in step]
-
-    def next_small_step(self) -> list[int]:
-        """Indexes of the texts to embed next, about SMALL_STEP_TOKENS of them."""
-        step = self.left.popleft()
-        (small, *_) = micro_batches([self.texts[index] for index in step], SMALL_STEP_TOKENS)
-        first = [step[position] for position in small]
-        if len(first) < len(step):
-            self.left.appendleft([index for index in step if index not in first])
-        return first
-
-    def add(self, indexes: list[int], encoded: EncodedTexts) -> None:
-        self.done.append((indexes, encoded.vectors))
-        for index, words in zip(indexes, encoded.words, strict=False):
-            self.words[index] = pack_words(words)
-
-    def packed(self, dimension: int) -> PackedTexts:
-        import numpy
-
-        result = numpy.zeros((len(self.texts), dimension), dtype=numpy.float32)
-        for indexes, vectors in self.done:
-            result[indexes] = vectors
-        return PackedTexts(result, tuple(self.words))
 
 
 def release_memory() -> None:

@@ -35,7 +35,7 @@ from ..vault.project import project_of
 from ..vault.render import around_words, introduced, render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
-from .embedder import Embedder, load_embedder
+from .embedder import Embedder, load_embedder, micro_batches
 from .engine import (
     DEFAULT_EAGERNESS,
     FILES_LATE,
@@ -47,6 +47,7 @@ from .engine import (
     RecallQuery,
     RecallResult,
 )
+from .late_interaction import pack_words
 from .message_reader import MessageReader
 from .models import model_in_force
 from .protocol import (
@@ -385,13 +386,23 @@ class RecallService:
         if not runner.wait_ready(EMBED_WAIT_SECONDS) and runner.loading:
             raise ModelUnavailable(f"the model {runner.name} is still loading: try again")
         kill_point("recall-drain")
-        packed = runner.batch(texts).result()
+        vectors, words = [b""] * len(texts), [b""] * len(texts)
+        left = list(range(len(texts)))
+        while left:
+            (first, *_) = micro_batches([texts[number] for number in left], runner.step_tokens)
+            group = [left[place] for place in first]
+            left = [number for number in left if number not in group]
+            encoded = runner.batch([texts[number] for number in group]).result()
+            for number, vector in zip(group, encoded.vectors, strict=True):
+                vectors[number] = vector.astype("<f4").tobytes()
+            for number, each in zip(group, encoded.words, strict=False):
+                words[number] = pack_words(each)
         self._last_used = time.monotonic()
         return {
             "model": runner.name,
             "dim": runner.dimension,
-            "vectors": base64.b64encode(packed.vectors.astype("<f4").tobytes()).decode("ascii"),
-            "words": [base64.b64encode(words).decode("ascii") for words in packed.words],
+            "vectors": base64.b64encode(b"".join(vectors)).decode("ascii"),
+            "words": [base64.b64encode(packed).decode("ascii") for packed in words],
         }, None
 
     def _read(self, message: Mapping[str, Any]) -> _Answer:
