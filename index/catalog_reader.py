@@ -139,14 +139,9 @@ class CatalogReader:
 
     # Columns
 
-    def distinct_values(self, column: Literal["kind", "project", "group_name"]) -> list[str]:
+    def distinct_values(self, column: Literal["kind", "project"]) -> list[str]:
         """Return the values in this column, sorted."""
-        # Each is the next one in the column's index, where there is one: no walk over all entries.
-        sql = (
-            f"WITH RECURSIVE each(value) AS (SELECT min({column}) FROM entry_meta WHERE {column} > '' UNION ALL "
-            f"SELECT (SELECT min({column}) FROM entry_meta WHERE {column} > each.value) FROM each "
-            "WHERE each.value IS NOT NULL) SELECT value FROM each WHERE value IS NOT NULL"
-        )
+        sql = f"SELECT DISTINCT {column} FROM entry_meta WHERE {column} > '' ORDER BY {column}"
         return [row[0] for row in self._connection.execute(sql)]
 
     def count_rivals(self, project: str | None, *, skills: bool | None, folders: Collection[str] = ("",)) -> int:

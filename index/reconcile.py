@@ -121,7 +121,7 @@ class _Reconciliation:
             return
         origin = None if known is not None else self._moved_from(found_hash)
         if origin is not None:
-            self.store.move(origin, path)
+            self.store.remove(origin)  # Its texts keep their vectors.
             del self.gone[origin]
             self.report.moved += 1
         elif known is None:

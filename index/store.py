@@ -193,16 +193,6 @@ class IndexStore:
             for chunk in chunks:
                 self._insert_chunk(rowid, chunk)
 
-    def move(self, path: str, new_path: str) -> bool:
-        """Rename an indexed file, which keeps its chunks. False when `path` is not indexed."""
-        with self.transaction():
-            self._remove(new_path)
-            self._connection.execute(
-                "UPDATE entry_meta SET path = ?, special = ?, indexed_at = 0 WHERE path = ?",
-                (new_path, special_folder(new_path), path),
-            )
-            return self._connection.changes() > 0
-
     def remove(self, path: str) -> bool:
         """Forget a file; False when it was not indexed."""
         with self.transaction():
