@@ -9,19 +9,20 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from .. import __version__
 from ..runtime.background import CannotStart, start_in_background
 from ..runtime.errors import MemoryVaultError, ModelUnavailable
 from ..runtime.settings import Settings
 from .drain import EmbeddedBatch
-from .protocol import MAX_MESSAGE_BYTES, VERSION, LineReader, MessageTooLong, decode, encode
+from .protocol import MAX_MESSAGE_BYTES, VERSION, MessageTooLong, decode, encode, read_line
 
 CONNECT_SECONDS = 0.5
 PING_SECONDS = 1.0
 EMBED_SECONDS = 180.0
 RECALL_SECONDS = 10.0
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _POLL_SECONDS = 0.02
 
 
@@ -43,7 +44,7 @@ class RecallClient:
     def __init__(self, socket_path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(socket_path)
         self._socket: socket.socket | None = None
-        self._reader: LineReader | None = None
+        self._answers: BinaryIO | None = None
 
     def __enter__(self) -> RecallClient:
         return self
@@ -54,9 +55,10 @@ class RecallClient:
         self.close()
 
     def close(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
-        self._socket = self._reader = None
+        for each in (self._answers, self._socket):
+            if each is not None:
+                each.close()
+        self._socket = self._answers = None
 
     def request(self, message: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
         """Send one request and return its answer. Raises ServiceUnavailable, ServiceRefused."""
@@ -144,15 +146,15 @@ class RecallClient:
 
     def _exchange(self, data: bytes, timeout_seconds: float) -> dict[str, Any]:
         deadline = time.monotonic() + timeout_seconds
-        if self._socket is None or self._reader is None:
+        if self._socket is None or self._answers is None:
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self._socket.settimeout(min(CONNECT_SECONDS, timeout_seconds))
             self._socket.connect(self._path)
-            self._reader = LineReader(self._socket, limit=64 * 1024 * 1024)
+            self._answers = self._socket.makefile("rb")
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         self._socket.sendall(data)
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
-        line = self._reader.read_line()
+        line = read_line(self._answers, MAX_ANSWER_BYTES)
         if line is None:
             raise ConnectionError("it hung up")
         return decode(line)

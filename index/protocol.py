@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..runtime.errors import UsageError
 from ..runtime.json_text import parse_json
@@ -35,7 +34,6 @@ MAX_K = 100
 MAX_COMPARED = 64
 MAX_TEXT_CHARACTERS = 100_000
 SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
-_READ_BYTES = 65_536
 
 
 class MessageTooLong(Exception):
@@ -57,31 +55,12 @@ def decode(line: bytes) -> dict[str, Any]:
     return message
 
 
-class LineReader:
-    """Reads lines from a socket, of `limit` bytes at most."""
-
-    def __init__(self, connection: socket.socket, limit: int = MAX_MESSAGE_BYTES) -> None:
-        self._connection = connection
-        self._limit = limit
-        self._buffer = bytearray()
-        self._searched = 0
-
-    def read_line(self) -> bytes | None:
-        """Read the next line, without its end; None when the peer closed. Raises MessageTooLong, TimeoutError."""
-        while True:
-            end = self._buffer.find(b"\n", self._searched)
-            if end >= 0:
-                line = bytes(self._buffer[:end])
-                del self._buffer[: end + 1]
-                self._searched = 0
-                return line
-            self._searched = len(self._buffer)
-            if len(self._buffer) > self._limit:
-                raise MessageTooLong
-            piece = self._connection.recv(_READ_BYTES)
-            if not piece:
-                return None
-            self._buffer += piece
+def read_line(stream: BinaryIO, limit: int = MAX_MESSAGE_BYTES) -> bytes | None:
+    """Read the next line of a connection; None when the peer closed. Raises MessageTooLong, TimeoutError."""
+    line = stream.readline(limit + 1)
+    if len(line) > limit:
+        raise MessageTooLong
+    return line if line.endswith(b"\n") else None
 
 
 def text_field(message: Mapping[str, Any], name: str) -> str | None:

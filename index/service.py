@@ -57,11 +57,11 @@ from .protocol import (
     MAX_TEXT_CHARACTERS,
     SESSION_ID,
     VERSION,
-    LineReader,
     MessageTooLong,
     decode,
     encode,
     number_field,
+    read_line,
     spans_field,
     strings_field,
     text_field,
@@ -290,9 +290,9 @@ class RecallService:
     # One connection
 
     def _converse(self, connection: socket.socket) -> None:
-        reader = LineReader(connection)
+        requests = connection.makefile("rb")
         try:
-            while (line := reader.read_line()) is not None:
+            while (line := read_line(requests)) is not None:
                 with self._lock:
                     self._answering += 1
                 try:
@@ -311,6 +311,7 @@ class RecallService:
         finally:
             with self._lock:
                 self._connections.discard(connection)
+            requests.close()
             connection.close()
 
     def _answer(self, line: bytes) -> _Answer:
