@@ -88,7 +88,7 @@ class ModelRunner:
         return self.encode_words(texts, query=True).vectors if query else self.batch(texts).result().vectors
 
     def encode_words(self, texts: Sequence[str], *, query: bool = True) -> EncodedTexts:
-        """Embed questions; passages are embedded by `batch`, which packs their words. Raises ModelUnavailable."""
+        """Embed questions; passages are embedded by `batch`. Raises ModelUnavailable."""
         return self.question(texts).result()
 
     def count_tokens(self, text: str) -> int:
@@ -139,7 +139,7 @@ class ModelRunner:
         self._last_question_at = self._clock()
 
     def stop(self) -> None:
-        """Stop after the current micro-batch; whatever waits gets ModelUnavailable."""
+        """Stop after the current step; whatever waits gets ModelUnavailable."""
         with self._wanted:
             self._stopped = True
             self._wanted.notify()
