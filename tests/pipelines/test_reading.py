@@ -58,8 +58,13 @@ HINTS = "you keep forgetting the type hints. every function gets them"
         (HINTS, "every function", HINTS),
         ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
         ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
+        (
+            "Marta approves it. theme.css is generated, so don't edit it",
+            "theme",
+            "theme.css is generated, so don't edit it",
+        ),
     ],
-    ids=["two sentences", "what it explains", "one of several tasks", "opening words"],
+    ids=["two sentences", "what it explains", "one of several tasks", "opening words", "what it names itself"],
 )
 def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
     (found,) = read(text, Said(read_as_worth_it))
