@@ -23,13 +23,13 @@ from ..services.corpus.backfill import (
     BackfillRun,
     Plan,
     Progress,
+    cursors_of,
     enqueue_corpus,
     plan_corpus,
     queued_count,
 )
 from ..services.corpus.estimate import model_cost
 from ..services.corpus.history import wait_for_history
-from ..services.corpus.store import CorpusStore
 from ..services.pausing import pause_notice, why_nothing_starts
 from ..services.tombstones import Tombstones
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
@@ -111,8 +111,7 @@ def _plan_as_json(
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
     if args.reset:
-        there = Path(settings.state.state_db).exists()
-        report["forgets"] = len(CorpusStore(settings.state).cursors()) if there else 0
+        report["forgets"] = len(cursors_of(settings).all())
         taken_back = Tombstones(context.store)
         report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
     try:
@@ -140,7 +139,7 @@ def _execute(
             pass  # If nothing can be queued, nothing is forgotten.
         # Tombstones first: in a vault that is away or read-only nothing is forgotten.
         Tombstones(context.store).forget()
-        CorpusStore(settings.state).forget()
+        cursors_of(settings).forget_all()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
     if args.json:

@@ -20,10 +20,13 @@ from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger, NewJob
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
 from ...vault.project import is_left_out, project_of
-from .store import CorpusStore
+from ..cursors import Cursors
+from ..mining import Mined
 
 KIND = "reflect.corpus"
 MOST_JOBS = 1_000_000
+SCAN, ROOTS = "corpus", "corpus.roots"
+"""Scan names in state.db: how far each old session is mined, and the folders that the user named with --root."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,9 @@ def plan_corpus(
     """
     hosts = [(None, root)] if root is not None else _host_folders(settings)
     search = find_transcripts(hosts)
-    has_state = Path(settings.state.state_db).exists()
-    cursors = CorpusStore(settings.state).cursors() if has_state and not remine else {}
-    named = CorpusStore(settings.state).roots() if has_state else []
+    cursors = {} if remine else cursors_of(settings).all()
     live = live_transcripts(settings)
-    folders = [*map(str, settings.transcript_folders), *named, *([str(root)] if root is not None else [])]
+    folders = [*readable_folders(settings), *([str(root)] if root is not None else [])]
     to_mine: list[Transcript] = []
     refused: list[tuple[Path, str]] = []
     offsets: dict[str, int] = {}
@@ -101,6 +102,30 @@ def plan_corpus(
             offsets[each.identity] = min(int(cursor.get("offset", 0)), each.size)
     unread = (*search.unreadable, *refused)
     return Plan(tuple(reversed(to_mine)), known, marked, search.headless, left_out, unread, offsets)
+
+
+def cursors_of(settings: Settings) -> Cursors:
+    """Return how far old sessions are mined, by the transcript's identity, as `advance` stores it."""
+    return Cursors(settings.state.state_db, SCAN)
+
+
+def readable_folders(settings: Settings) -> list[str]:
+    """Return the folders in which jobs may read transcripts: the agents' own, and those that the user has named."""
+    return [*map(str, settings.transcript_folders), *Cursors(settings.state.state_db, ROOTS).all()]
+
+
+def advance(settings: Settings, transcript: Transcript, mined: Mined) -> None:
+    """Store how far a transcript is mined. Call it after its results are written."""
+    cursors_of(settings).set(
+        transcript.identity,
+        {
+            "offset": mined.mined_until,
+            "resume": mined.context_offset,
+            "size": transcript.size,
+            "modified": transcript.modified,
+            "has_more": mined.has_more,
+        },
+    )
 
 
 def newest_session(settings: Settings, folder: str) -> Transcript | None:
@@ -165,7 +190,7 @@ def enqueue_corpus(settings: Settings, plan: Plan, *, root: Path | None = None) 
     if not plan.to_mine:
         return None
     if root is not None:
-        CorpusStore(settings.state).allow_root(root)
+        Cursors(settings.state.state_db, ROOTS).set(str(root), {})
     run = secrets.token_hex(6)
     with open_ledger(settings) as ledger:
         jobs = ledger.enqueue_all(

@@ -10,8 +10,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...runtime.settings import Settings
-from ...services.corpus.backfill import is_live, is_mined, live_transcripts, refusal
-from ...services.corpus.store import CorpusStore
+from ...services.corpus.backfill import (
+    advance,
+    cursors_of,
+    is_live,
+    is_mined,
+    live_transcripts,
+    readable_folders,
+    refusal,
+)
 from ...services.journal import BACKFILL
 from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.marker import Marker
@@ -33,11 +40,10 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     with open_ledger(settings) as ledger:
         if _must_yield_to_fresh_session(ledger, settings):
             raise Postpone("a fresh session goes first", 0.0)
-    store = CorpusStore(settings.state)
-    transcript = _find_transcript(settings, store, identity, path)
+    transcript = _find_transcript(settings, identity, path)
     if isinstance(transcript, str):
         return {"nothing": transcript}
-    cursor = store.cursor(identity)
+    cursor = cursors_of(settings).get(identity) or {}
     if is_mined(transcript, cursor):
         return {"nothing": "mined already"}
     marker = Marker(
@@ -51,7 +57,7 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     run = f"{BACKFILL}:{job.args.get('run') or job.id}"
     most = settings.reflection.corpus_review_entries
     return mine_session(
-        settings, job, marker, lambda mined: store.advance(transcript, mined), run=run, most_waiting=most
+        settings, job, marker, lambda mined: advance(settings, transcript, mined), run=run, most_waiting=most
     )
 
 
@@ -64,9 +70,9 @@ def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:
     return len(running) >= settings.queue.workers and of_kind < ledger.policies[FRESH].concurrency
 
 
-def _find_transcript(settings: Settings, store: CorpusStore, identity: str, path: Path) -> Transcript | str:
+def _find_transcript(settings: Settings, identity: str, path: Path) -> Transcript | str:
     """Return the transcript, or why there is nothing to mine. Raises Dead, Retry."""
-    if (why := refusal(str(path), [*map(str, settings.transcript_folders), *store.roots()])) is not None:
+    if (why := refusal(str(path), readable_folders(settings))) is not None:
         raise Dead(f"{path} is refused: {why}")
     try:
         # A file in a host's own folder belongs to that host, whatever its first lines look like.

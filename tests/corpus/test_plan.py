@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.corpus import _describe_outcome
-from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus, progress_of, queued_count
-from memoryvault.services.corpus.store import CorpusStore
+from memoryvault.services.corpus.backfill import (
+    KIND,
+    advance,
+    cursors_of,
+    enqueue_corpus,
+    plan_corpus,
+    progress_of,
+    queued_count,
+)
+from memoryvault.services.cursors import Cursors
 from memoryvault.services.mining import Mined
 from memoryvault.services.tombstones import Tombstones
 from memoryvault.sources.transcripts.corpus import Transcript
@@ -86,10 +94,9 @@ def test_transcripts_that_no_job_would_read_are_named_and_get_none(
     assert "1 session to mine" in memory("reflect", "corpus", "--root", str(moved.parent)).out
 
 
-def mine_to_its_end(bed: Bed, found: Transcript, *, has_more: bool = False) -> CorpusStore:
-    store = CorpusStore(bed.settings.state)
-    store.advance(found, Mined((), found.size, found.size, 0, False, "claude", has_more=has_more))
-    return store
+def mine_to_its_end(bed: Bed, found: Transcript, *, has_more: bool = False) -> Cursors:
+    advance(bed.settings, found, Mined((), found.size, found.size, 0, False, "claude", has_more=has_more))
+    return cursors_of(bed.settings)
 
 
 def test_the_newest_are_mined_first(bed: Bed, projects: Path) -> None:
@@ -107,7 +114,7 @@ def test_the_newest_are_mined_first(bed: Bed, projects: Path) -> None:
 def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed: Bed, projects: Path) -> None:
     path = old_session(projects, 1)
     (found,) = plan_corpus(bed.settings).to_mine
-    store = mine_to_its_end(bed, found)
+    cursors = mine_to_its_end(bed, found)
     assert (plan_corpus(bed.settings).to_mine, plan_corpus(bed.settings).known) == ((), 1)
     mine_to_its_end(bed, found, has_more=True)
     assert len(plan_corpus(bed.settings).to_mine) == 1, "of a long one a part is left"
@@ -116,7 +123,7 @@ def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed:
         out.write('{"type":"summary"}\n')
     plan = plan_corpus(bed.settings)
     assert plan.bytes == len('{"type":"summary"}\n')
-    store.forget()
+    cursors.forget_all()
     assert plan_corpus(bed.settings).bytes == path.stat().st_size
 
 
@@ -150,14 +157,14 @@ def test_the_dry_run_says_what_it_takes_and_the_host_deletes_soon(bed: Bed, proj
 def test_nothing_is_forgotten_before_it_is_to_be_done(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
     (found,) = plan_corpus(bed.settings).to_mine
-    store = mine_to_its_end(bed, found)
+    cursors = mine_to_its_end(bed, found)
     would = "--reset would forget that 1 session was mined; what is in the vault stays"
     assert would in memory("reflect", "corpus", "--reset").out
     report = memory.json("reflect", "corpus", "--reset")
     assert (report["to_process"], report["forgets"]) == (1, 1)
-    assert store.cursors()
+    assert cursors.all()
     assert "forgotten that 1 session was mined" in memory("reflect", "corpus", "--reset", "--execute").out
-    assert not store.cursors()
+    assert not cursors.all()
 
 
 @pytest.mark.usefixtures("ask")
@@ -174,10 +181,10 @@ def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, memory: Command) -
 @pytest.mark.usefixtures("ask")
 def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, memory: Command) -> None:
     old_session(projects, 1)
-    store = mine_to_its_end(bed, plan_corpus(bed.settings).to_mine[0])
+    cursors = mine_to_its_end(bed, plan_corpus(bed.settings).to_mine[0])
     bed.vault.rename(bed.root / "unmounted")
     assert memory("reflect", "corpus", "--reset", "--execute", code=1).err.count("\n") == 1
-    assert store.cursors()
+    assert cursors.all()
 
 
 @pytest.mark.usefixtures("ask")
