@@ -7,9 +7,9 @@ job there, in one transaction, so a killed worker leaves a lease that expires.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from huey.api import Huey, Task
 from huey.consumer import BaseProcess, Consumer
@@ -46,17 +46,17 @@ class VaultHuey(Huey):  # type: ignore[misc]
         super().__init__("memoryvault", results=False, storage_class=NoStorage)
         self._run = self.task(name="run")(run)
         self._take = take
-        self._wakeup = wakeup
-        self._poll_seconds = poll_seconds
+        self.wakeup = wakeup
+        self.poll_seconds = poll_seconds
         self._away = Lasting(log)
 
     def dequeue(self) -> Task | None:
         """Return a task that runs the next job; None if there is none after a wake-up or `poll_seconds`."""
-        calls = self._wakeup.calls
+        calls = self.wakeup.calls
         claim = self._try_to_take()
         if claim is not None:
             return self._run.s(claim)
-        self._wakeup.wait(calls, self._poll_seconds)
+        self.wakeup.wait(calls, self.poll_seconds)
         return None
 
     def _try_to_take(self) -> Claim | None:
@@ -68,20 +68,40 @@ class VaultHuey(Huey):  # type: ignore[misc]
         self._away.is_over()
         return claim
 
-    def wake(self) -> None:
-        """Make the threads check whether they are to end."""
-        self._wakeup.wake()
+
+class Dispatcher(BaseProcess):  # type: ignore[misc]
+    """Takes turns in place of huey's scheduler, at least every `poll_seconds`, and at once when it is woken."""
+
+    process_name = "Dispatcher"
+
+    def __init__(self, huey: VaultHuey, stop_flag: threading.Event, turn: Callable[[], None]) -> None:
+        super().__init__(huey, stop_flag)
+        self._turn = turn
+        self._away = Lasting(log)
+
+    def loop(self, now: object = None) -> None:
+        """Take one turn, then wait."""
+        calls = self.huey.wakeup.calls
+        try:
+            self._turn()
+            self._away.is_over()
+        except QueueUnavailable as error:
+            self._away.is_so(f"dispatcher waits: {error}")
+        except Exception:
+            log.exception("dispatcher failed; it goes on")
+        if not self.stop_flag.is_set():
+            self.huey.wakeup.wait(calls, self.huey.poll_seconds)
 
 
 class ThreadConsumer(Consumer):  # type: ignore[misc]
-    """huey's consumer with our dispatcher in place of its scheduler; the worker handles signals."""
+    """huey's consumer with our dispatcher, which calls `turn`; the worker handles signals."""
 
-    def __init__(self, huey: VaultHuey, *, workers: int, dispatcher: Callable[[Any], BaseProcess]) -> None:
-        self._make_dispatcher = dispatcher
+    def __init__(self, huey: VaultHuey, *, workers: int, turn: Callable[[], None]) -> None:
+        self._turn = turn
         super().__init__(huey, workers=workers, periodic=False, worker_type="thread")
 
-    def _create_scheduler(self) -> BaseProcess:
-        return self._make_dispatcher(self.stop_flag)
+    def _create_scheduler(self) -> Dispatcher:
+        return Dispatcher(self.huey, self.stop_flag, self._turn)
 
     def _set_signal_handlers(self) -> None:
         pass
@@ -89,7 +109,7 @@ class ThreadConsumer(Consumer):  # type: ignore[misc]
     def halt(self) -> None:
         """Start nothing more; each thread ends after the job it runs."""
         self.stop_flag.set()
-        self.huey.wake()
+        self.huey.wakeup.wake()  # So that the threads check whether they are to end.
 
     def drain(self, seconds: float, abandon: Callable[[], int], hurried: Callable[[], bool] = lambda: False) -> None:
         """Call `halt`, wait for running jobs until the time is over or `hurried` holds, then `abandon` them."""

@@ -20,13 +20,13 @@ from typing import Protocol
 
 from ... import __version__
 from ...runtime.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
+from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths
 from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
 from . import schema
 from .app import ThreadConsumer, VaultHuey
 from .damage import open_queue, requeue_unmined, restore_if_damaged, restore_pauses
-from .dispatcher import Clockwork, Dispatcher, reconcile
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
@@ -45,6 +45,7 @@ BEAT_SECONDS = 1.0
 """Seconds between checks whether queue.db still exists."""
 REREAD_SECONDS = 5.0
 """Seconds between checks whether other processes can read queue.db."""
+SCHEDULE_SECONDS = 5.0
 HEALTH_SECONDS = 10.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
@@ -279,18 +280,10 @@ class Worker:
         ledger.wakeup = wakeup.wake
         self._ledger, self._executor, self._wakeup = ledger, executor, wakeup
         self._spool = Spool(state.spool, ledger)
-        clockwork = Clockwork(
-            ledger=ledger,
-            wakeup=wakeup,
-            spool=self._spool,
-            scheduler=Scheduler(ledger, kinds=self._handlers.keys(), schedules=context.schedules),
-            held=lambda: [job.claim.owner for job in executor.running()],
-            closed=self._closed,
-            check=self._check_place,
-            poll_seconds=context.poll_seconds,
-            reconcile_seconds=context.reconcile_seconds,
-        )
-        reconcile(ledger, sole=sole)
+        self._scheduler = Scheduler(ledger, kinds=self._handlers.keys(), schedules=context.schedules)
+        self._next_schedule = time.monotonic()
+        self._next_reconciliation = self._next_schedule + context.reconcile_seconds
+        self._reconcile(sole=sole)
         if ledger.worker() is None:  # No worker has filled this file: one beats when it has.
             restore_pauses(state, ledger)
             self._spool.ingest()
@@ -299,7 +292,7 @@ class Worker:
                 log.warning("%d sessions that were not mined to their end are queued again", made)
         if not self._closed():
             self._spool.ingest()
-            clockwork.scheduler.tick()
+            self._scheduler.tick()
         wakeup.open()
         stack.callback(wakeup.close)
         self._wake_read, self._wake_write = os.pipe()
@@ -309,9 +302,7 @@ class Worker:
         executor.start_heart(lambda: ledger.beat(self._nonce, os.getpid(), __version__))
         stack.callback(executor.stop_heart)
         huey = VaultHuey(executor.run, self._take, wakeup, context.poll_seconds)
-        self._consumer = ThreadConsumer(
-            huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
-        )
+        self._consumer = ThreadConsumer(huey, workers=context.workers, turn=self._turn)
         for service in self._services:
             service.start(ledger)
             stack.callback(service.stop)
@@ -367,6 +358,34 @@ class Worker:
             os.read(self._wake_read, 64)
 
     # ---- while running
+
+    def _turn(self) -> None:
+        """Read the spool, run schedules, and repair the ledger after deaths of workers, each when it is time."""
+        now = time.monotonic()
+        if now >= self._next_reconciliation:
+            self._next_reconciliation = now + self._context.reconcile_seconds
+            self._check_place()
+            self._reconcile()
+            self._ledger.checkpoint()
+        if self._closed():
+            return
+        self._spool.ingest()
+        if now >= self._next_schedule:
+            self._next_schedule = now + SCHEDULE_SECONDS
+            self._scheduler.tick()
+
+    def _reconcile(self, *, sole: bool = False) -> None:
+        """Requeue expired leases, except for those of running jobs, which only the heartbeat manages, and correct times
+        after the clock was set back.
+
+        `sole`: the worker's lock was free, so every lease holder is dead; no need to wait.
+        """
+        moved = self._ledger.follow_clock()
+        held = [job.claim.owner for job in self._executor.running()]
+        requeued = self._ledger.requeue_expired(held, all_held_elsewhere=sole)
+        kill_point("reconciler")
+        if moved or requeued:
+            log.warning("repaired: %d jobs of dead workers, %d times in the future", len(requeued), moved)
 
     def _lost_queue(self) -> bool:
         """Whether queue.db is damaged, deleted or replaced: then everything starts anew."""
