@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from ..runtime.errors import UsageError
 from ..runtime.large_change import forget_large_change
 from ..services.journal import AUTOMATIC, BACKFILL, Journal
-from ..services.tombstones import NOTE, Tombstones
+from ..services.tombstones import NOTE
 from ..services.undoing import Selector, Undo, UndoPlan, Why
 from ..tasks.queue.enqueue import request_indexing
 from .arguments import past_time
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show what would be reverted, ask unless --yes is given, and revert it."""
     store = context.store
-    undo = Undo(store, Journal(context.state, store), Tombstones(store))
+    undo = Undo(store, Journal(context.state, store))
     selector = _selector(args, undo)
     plan = undo.plan(selector)
     if args.dry_run or not plan.changes:

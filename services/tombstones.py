@@ -10,20 +10,21 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
-from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import META, original_name
 from ..vault.entry import parse_text
 from ..vault.marker import is_session_id
 from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .journal import hash_of, text_of
+from .journal import Change, hash_of, text_of
 from .retrying import retry_edit
 
 log = logging.getLogger(__name__)
@@ -58,21 +59,18 @@ class Tombstones:
     def __init__(self, store: VaultStore) -> None:
         self._store = store
 
-    def add(self, evidence: Iterable[Evidence]) -> set[Evidence]:
-        """Record evidence durably, and return what is new. Call it before the vault is changed: evidence that an entry
-        still has is not treated as removed.
+    def change(self, evidence: Iterable[Evidence]) -> list[Change]:
+        """Return the change that records evidence; none if nothing is new. Commit it in the act that removes the
+        evidence from the vault: after a kill, both are done or neither.
 
-        Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable; nothing is recorded then.
+        Raises EntryInvalid, PathRefused, VaultUnavailable.
         """
-        added = {each for each in evidence if _is_writable(each)}
-        if not added:
-            return set()
-        before = self._edit(lambda said: said | added)
-        return added - before
-
-    def withdraw(self, evidence: Collection[Evidence]) -> None:
-        """Remove the record, because the vault was not changed after all. Raises as `add` does."""
-        self._edit(lambda said: said - set(evidence))
+        text = text_of(self._store, NOTE)
+        before = evidence_of(text or "")
+        after = before | {each for each in evidence if _is_writable(each)}
+        if after == before:
+            return []
+        return [Change(NOTE, text, _trusted(text_with(EMPTY if text is None else text, after)))]
 
     def evidence(self) -> set[Evidence]:
         """Return all removed evidence, from the note and its sync conflict copies. Raises VaultUnavailable."""
@@ -100,9 +98,14 @@ class Tombstones:
         return kept, gone
 
     def forget(self) -> None:
-        """Forget all removals. The user's own lines in the note stay. Raises as `add` does."""
-        for note in (NOTE, *self._copies()):
-            self._edit(lambda _: set(), note)
+        """Forget all removals. The user's own lines in the note stay.
+
+        Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable.
+        """
+        with self._store.lock():
+            self._store.require_vault()
+            for note in (NOTE, *self._copies()):
+                retry_edit(partial(self._forget_in, note))
 
     def _copies(self) -> Iterator[str]:
         with suppress(OSError):
@@ -110,32 +113,19 @@ class Tombstones:
                 if original_name(name) == NOTE.rpartition("/")[2]:
                     yield f"{META}/{name}"
 
-    def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]], note: str = NOTE) -> set[Evidence]:
-        """Apply `changed` to the recorded evidence in the note or a copy, and return its result."""
-
-        def attempt() -> set[Evidence]:
-            self._store.require_vault()
-            text = text_of(self._store, note)
-            before = evidence_of(text or "")
-            after = {each for each in changed(before) if _is_writable(each)}
-            try:
-                if after != before:
-                    self._write(note, text, after)
-            except (EditConflict, EntryExists, EntryNotFound) as error:
-                # A person saved the note, or a sync client replaced it, at this moment.
-                raise EditConflict(f"{note} was changed while it was written; nothing was changed") from error
-            return before
-
-        with self._store.lock():
-            return retry_edit(attempt)
-
-    def _write(self, note: str, before: str | None, evidence: set[Evidence]) -> None:
-        text = text_with(EMPTY if before is None else before, evidence)
-        if text == EMPTY and before is not None:
-            self._store.remove(note, hash_of(before))
+    def _forget_in(self, note: str) -> None:
+        text = text_of(self._store, note)
+        if text is None or not evidence_of(text):
             return
-        clean = Scrubbed.trusted(text, reason="ids, our own words, and what the user wrote beside them")
-        self._store.write_text(note, clean, None if before is None else hash_of(before))
+        rest = text_with(text, ())
+        if rest == EMPTY:
+            self._store.remove(note, hash_of(text))
+        else:
+            self._store.write_text(note, _trusted(rest), hash_of(text))
+
+
+def _trusted(text: str) -> Scrubbed:
+    return Scrubbed.trusted(text, reason="ids, our own words, and what the user wrote beside them")
 
 
 def said_by(candidate: Candidate) -> Evidence:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -101,10 +100,9 @@ class UndoPlan:
 class Undo:
     """Plans an undo and carries it out."""
 
-    def __init__(self, store: VaultStore, journal: Journal, taken_back: Tombstones) -> None:
+    def __init__(self, store: VaultStore, journal: Journal) -> None:
         self._store = store
         self._journal = journal
-        self._taken_back = taken_back
 
     def plan(self, selector: Selector) -> UndoPlan:
         """Return what an undo would do now. Raises VaultUnavailable."""
@@ -175,25 +173,15 @@ class Undo:
             if plan.changes:
                 lost = _evidence_lost(plan.changes)
                 plan.lost_of = frozenset(session for session, _ in lost)
-                added = self._taken_back.add(lost)
-                try:
-                    self._commit(plan)
-                except MemoryVaultError:
-                    if not self._journal.is_interrupted:  # Otherwise `recover` completes it later.
-                        with suppress(MemoryVaultError):
-                            self._taken_back.withdraw(added)
-                    raise
+                self._journal.commit(
+                    [*Tombstones(self._store).change(lost), *plan.changes],
+                    run=self._journal.new_run("undo"),
+                    actor="undo",
+                    what=f"took back {counted(len(plan.changes), 'change')}",
+                    undoes=plan.undoes,
+                    consent=Consent.REQUESTED,
+                )
         return plan
-
-    def _commit(self, plan: UndoPlan) -> None:
-        self._journal.commit(
-            plan.changes,
-            run=self._journal.new_run("undo"),
-            actor="undo",
-            what=f"took back {counted(len(plan.changes), 'change')}",
-            undoes=plan.undoes,
-            consent=Consent.REQUESTED,
-        )
 
 
 def _evidence_lost(changes: Sequence[Change]) -> set[Evidence]:

@@ -170,7 +170,7 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(bed: Bed, projects: Path, 
 @pytest.mark.usefixtures("ask")
 def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, memory: Command) -> None:
     taken_back = Tombstones(bed.store)
-    taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
+    bed.record_removal(("s1", "r1"), ("s1", "r2"), ("s2", "r1"))
     would = "--reset would forget what you took back of 2 sessions; what is in the vault stays"
     assert would in memory("reflect", "corpus", "--reset").out.splitlines()
     assert len(taken_back.evidence()) == 3

@@ -397,7 +397,7 @@ def test_the_note_holds_ids_and_none_of_the_words_that_went(bed: Bed) -> None:
 
 
 def test_names_of_files_that_were_imported_are_words_and_stay_out_of_it(bed: Bed) -> None:
-    taken_back(bed).add({("s1", "never-say-this.md"), ("", "r1"), ("a session", "r2")})
+    bed.record_removal(("s1", "never-say-this.md"), ("", "r1"), ("a session", "r2"))
     assert not note_of(bed).exists()
 
 
@@ -425,11 +425,11 @@ def test_lines_of_the_user_stay_byte_for_byte(own: str, found: set[Evidence]) ->
     "line", ["- a line of mine\r\n", "- `s9`: `r 9`\n", "- `s9`: r9\n", "- `s9`:\n", "- `.s9`: `r9`\n", "`s9`: `r9`\n"]
 )
 def test_a_line_that_cannot_be_read_says_nothing_and_stays(bed: Bed, line: str) -> None:
-    taken_back(bed).add(ONE)
+    bed.record_removal(*ONE)
     file = note_of(bed)
     file.write_bytes(file.read_bytes() + line.encode() + b"\xff last, without an end")
     assert taken_back(bed).evidence() == ONE
-    taken_back(bed).add({("s0", "r0")})
+    bed.record_removal(("s0", "r0"))
     ours = b"- `s0`: `r0`\n- `s1`: `r1`\n"
     assert file.read_bytes() == EMPTY.encode() + ours + line.encode() + b"\xff last, without an end"
 
@@ -446,7 +446,7 @@ def test_deleting_a_line_allows_the_evidence_again(bed: Bed) -> None:
 
 
 def test_a_copy_that_a_sync_client_left_counts_too(bed: Bed) -> None:
-    taken_back(bed).add(ONE)
+    bed.record_removal(*ONE)
     copy = note_of(bed).with_name("taken-back.sync-conflict-20260101-101010-ABCDEFG.md")
     copy.write_text(text_with(EMPTY, {("s2", "r2")}), "utf-8")
     assert taken_back(bed).evidence() == {*ONE, ("s2", "r2")}
@@ -474,17 +474,18 @@ def test_recall_never_shows_it(bed: Bed) -> None:
 
 
 def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:
-    taken_back(bed).add(ONE)
+    bed.record_removal(*ONE)
     taken_back(bed).forget()
     assert taken_back(bed).evidence() == set()
     assert not note_of(bed).exists()
-    taken_back(bed).add(ONE)
+    bed.record_removal(*ONE)
     bed.edit(NOTE, "# Taken back", "# Mine")
     taken_back(bed).forget()
     assert note_of(bed).read_text("utf-8") == EMPTY.replace("# Taken back", "# Mine")
 
 
-def test_removal_is_recorded_before_the_vault_is_changed(bed: Bed) -> None:
+@pytest.mark.parametrize(("kill_point", "is_done"), [("journal-pending", False), ("journal-applied", True)])
+def test_removal_is_recorded_if_and_only_if_the_vault_is_changed(bed: Bed, kill_point: str, is_done: bool) -> None:
     bed.remember(said(RULE, "a"))
     code = (
         "import os\n"
@@ -494,16 +495,18 @@ def test_removal_is_recorded_before_the_vault_is_changed(bed: Bed) -> None:
         "Bed(Path.cwd(), os.environ).undo.carry_out(Selector(last=True))\n"
     )
     before = bed.files()
-    assert bed.run_python(code, kill_point="journal-pending") == -9
-    assert (bed.files(), taken_back(bed).evidence()) == (before, {("a", "a-record")})
+    assert bed.run_python(code, kill_point=kill_point) == -9
+    bed.journal.recover()
+    done: tuple[object, object] = ({}, {("a", "a-record")})
+    assert (bed.files(), taken_back(bed).evidence()) == (done if is_done else (before, set()))
     assert bed.run_python(code) == 0
-    assert (bed.files(), taken_back(bed).evidence()) == ({}, {("a", "a-record")})
+    assert (bed.files(), taken_back(bed).evidence()) == done
 
 
 @pytest.mark.parametrize("folder", ["", "personal-private"])
 def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
     bed.remember(said(RULE, "a"), said(GUESS, "b"))
-    taken_back(bed).add({("b", "b-record")})
+    bed.record_removal(("b", "b-record"))
     before = (bed.files(), note_of(bed).read_bytes())
     place = bed.vault / folder
     try:
