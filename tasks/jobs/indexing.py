@@ -1,13 +1,12 @@
-"""The jobs index.reconcile and embed.drain, and the services of the worker that enqueue them."""
+"""The jobs index.reconcile and embed.drain, and what enqueues them while the worker runs."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...index.client import EMBED_SECONDS
 from ...index.database import forget_sound
@@ -21,9 +20,6 @@ from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..queue.worklog import Lasting
-
-if TYPE_CHECKING:
-    from ...index.watcher import VaultWatcher
 
 log = logging.getLogger(__name__)
 NOT_EMBEDDED, NOT_HERE, FAILED = Lasting(log), Lasting(log), Lasting(log)
@@ -96,71 +92,54 @@ def _follow_settings(job: RunningJob, settings: Settings) -> None:
         NOT_HERE.is_so(f"{in_force} goes on answering: {missing}")
 
 
-class WantedIndex:
-    """A service of the worker: make an index as soon as recall found none that it could use."""
+def watch_wanted_index(settings: Settings, ledger: Ledger) -> Callable[[], None]:
+    """Make an index as soon as recall found none that it could use: look now and every two seconds, until the returned
+    function is called.
 
-    def __init__(self, settings: Settings) -> None:
-        self._sign = Path(settings.state.run) / INDEX_WANTED
-        self._index_db = Path(settings.state.index_db)
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
+    The next opening of the index checks all of it, since use would not show that a word is missing.
+    """
+    sign, index_db = Path(settings.state.run) / INDEX_WANTED, Path(settings.state.index_db)
+    ended = threading.Event()
 
-    def start(self, ledger: Ledger) -> None:
-        """Look now, then every two seconds. The next opening of the index checks all of it, since use would not show
-        that a word is missing."""
-        self._ended.clear()
-        forget_sound(self._index_db)
-        self._look(ledger)
-        self._thread = threading.Thread(target=self._watch, args=(ledger,), name="wanted-index", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(LOOK_SECONDS)
-
-    def _watch(self, ledger: Ledger) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
-            self._look(ledger)
-
-    def _look(self, ledger: Ledger) -> None:
-        if not self._sign.exists():
+    def look() -> None:
+        if not sign.exists():
             return
-        forget_sound(self._index_db)
+        forget_sound(index_db)
         try:
             ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
-            self._sign.unlink(missing_ok=True)
+            sign.unlink(missing_ok=True)
         except (QueueUnavailable, OSError) as error:
             log.warning("the index is wanted, but could not be asked for: %s", error)
 
+    def watch() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            look()
 
-class WatchedVault:
-    """The watcher as a service of the worker: a change becomes an index.reconcile and perhaps a review.apply job."""
+    def stop() -> None:
+        ended.set()
+        thread.join(LOOK_SECONDS)
 
-    def __init__(self, vault: Path) -> None:
-        self._vault = vault
-        self._watcher: VaultWatcher | None = None
+    forget_sound(index_db)
+    look()
+    thread = threading.Thread(target=watch, name="wanted-index", daemon=True)
+    thread.start()
+    return stop
 
-    def start(self, ledger: Ledger) -> None:
-        """Enqueue one walk of the vault, for changes made while no worker ran, then watch until `stop`."""
-        from ...index.watcher import VaultWatcher
 
-        def changed(paths: frozenset[str] | None) -> None:
-            try:
-                ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
-                if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
-                    ledger.enqueue("review.apply", unique_key=APPLY_KEY)
-            except QueueUnavailable as error:
-                log.warning("a change in the vault waits for the next walk: %s", error)
+def watch_vault(vault: Path, ledger: Ledger) -> Callable[[], None]:
+    """Enqueue one walk of the vault, for changes made while no worker ran, then watch until the returned function is
+    called: a change becomes an index.reconcile and perhaps a review.apply job."""
+    from ...index.watcher import VaultWatcher
 
-        self._watcher = VaultWatcher(
-            self._vault, changed, on_error=lambda error: log.warning("watching the vault: %s", error)
-        )
-        self._watcher.start()
-        changed(None)
+    def changed(paths: frozenset[str] | None) -> None:
+        try:
+            ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
+            if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
+                ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+        except QueueUnavailable as error:
+            log.warning("a change in the vault waits for the next walk: %s", error)
 
-    def stop(self) -> None:
-        """End its threads."""
-        if self._watcher is not None:
-            self._watcher.stop()
+    watcher = VaultWatcher(vault, changed, on_error=lambda error: log.warning("watching the vault: %s", error))
+    watcher.start()
+    changed(None)
+    return watcher.stop

@@ -94,26 +94,17 @@ class WebAccess:
     """Hosts and ports that may be asked over http although they are loopback."""
 
 
-class UnresearchedIdeas:
-    """A service of the worker: at its start it requests research of ideas that have none, and of those researched only
-    on this machine before the user agreed to the network.
+def enqueue_missing_research(settings: Settings, ledger: Ledger) -> None:
+    """Request, at the worker's start, research of ideas that have none, and of those researched only on this machine
+    before the user agreed to the network.
 
     So research does not depend on the process that captured the idea, which may have been killed.
     """
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def start(self, ledger: Ledger) -> None:
-        """Enqueue the missing research once."""
-        try:
-            for slug, pass_ in unresearched(self._settings, vault_store(self._settings)):
-                request_research(ledger, slug, pass_)
-        except (QueueUnavailable, VaultUnavailable, OSError) as error:
-            log.warning("ideas wait for their research: %s", error)
-
-    def stop(self) -> None:
-        """Do nothing: no thread is running."""
+    try:
+        for slug, pass_ in unresearched(settings, vault_store(settings)):
+            request_research(ledger, slug, pass_)
+    except (QueueUnavailable, VaultUnavailable, OSError) as error:
+        log.warning("ideas wait for their research: %s", error)
 
 
 def research_handler(settings: Settings, job: RunningJob, web: WebAccess | None = None) -> Mapping[str, Json]:

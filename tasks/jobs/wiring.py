@@ -12,9 +12,9 @@ from ..queue.job import Handler, RunningJob
 from ..queue.kinds import POLICIES, Json, KindPolicy
 from ..queue.times import worker_times
 from ..queue.worker import Service, Worker, WorkerContext
-from .indexing import WantedIndex, WatchedVault
-from .research import UnresearchedIdeas
-from .written_decisions import DecisionsAtStart
+from .indexing import watch_vault, watch_wanted_index
+from .research import enqueue_missing_research
+from .written_decisions import enqueue_decisions
 
 HANDLERS: Mapping[str, tuple[str, str]] = {
     "reflect.session": ("reflection", "reflect_handler"),
@@ -89,7 +89,8 @@ def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], b
             load_handler(kind)
     if not settings.memory.enabled:
         return Worker(context, able)
-    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
+    starts = (enqueue_decisions, watch_wanted_index, enqueue_missing_research)
+    services: list[Service] = [partial(start, settings) for start in starts]
     if watch:
-        services.append(WatchedVault(settings.required_vault_path))
+        services.append(partial(watch_vault, settings.required_vault_path))
     return Worker(context, able, services)

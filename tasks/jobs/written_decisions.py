@@ -19,27 +19,18 @@ from ..queue.ledger import Ledger
 log = logging.getLogger(__name__)
 
 
-class DecisionsAtStart:
-    """A service of the worker: at its start, find decisions and interrupted changes from before."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def start(self, ledger: Ledger) -> None:
-        """Enqueue review.apply if there is a decision or an interrupted change."""
-        try:
-            reviewer = Reviewer(self._settings)
-            if not acts_here(reviewer.store.vault):
-                return
-            watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
-            decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
-            if reviewer.journal.is_interrupted or decided:
-                ledger.enqueue("review.apply", unique_key=APPLY_KEY)
-        except MemoryVaultError as error:
-            log.warning("decisions in notes wait for the next sweep: %s", error)
-
-    def stop(self) -> None:
-        """Do nothing: no thread is running."""
+def enqueue_decisions(settings: Settings, ledger: Ledger) -> None:
+    """Enqueue review.apply, at the worker's start, if there is a decision or an interrupted change from before."""
+    try:
+        reviewer = Reviewer(settings)
+        if not acts_here(reviewer.store.vault):
+            return
+        watchlist = Watchlist(settings, reviewer.store, reviewer.journal)
+        decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
+        if reviewer.journal.is_interrupted or decided:
+            ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+    except MemoryVaultError as error:
+        log.warning("decisions in notes wait for the next sweep: %s", error)
 
 
 def _where_told(problem: DecisionProblem) -> str:

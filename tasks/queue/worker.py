@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from ... import __version__
 from ...runtime.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
@@ -51,14 +50,9 @@ STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
 
-class Service(Protocol):
-    """A part that lives as long as the worker, such as the vault's watcher."""
-
-    def start(self, ledger: Ledger) -> None:
-        """Start its threads. May enqueue jobs."""
-
-    def stop(self) -> None:
-        """End its threads."""
+Service = Callable[[Ledger], Callable[[], None] | None]
+"""Starts a part that lives as long as the worker, such as the vault's watcher, and may enqueue jobs. Returns what ends
+its threads; None if it has none."""
 
 
 @dataclass(frozen=True)
@@ -304,8 +298,8 @@ class Worker:
         huey = VaultHuey(executor.run, self._take, wakeup, context.poll_seconds)
         self._consumer = ThreadConsumer(huey, workers=context.workers, turn=self._turn)
         for service in self._services:
-            service.start(ledger)
-            stack.callback(service.stop)
+            if (stop := service(ledger)) is not None:
+                stack.callback(stop)
         self._consumer.start()
         stack.callback(self._halt)
         log.info("worker %s started", self._nonce)

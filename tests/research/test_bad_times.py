@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.services.cursors import Cursors
-from memoryvault.tasks.jobs.research import UnresearchedIdeas, WebAccess, plan
+from memoryvault.tasks.jobs.research import WebAccess, enqueue_missing_research, plan
 from memoryvault.tasks.jobs.research_child import Research
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES
@@ -171,9 +171,8 @@ def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: Resea
     local, before = bed.spent(), bed.note("related-obsidian")
     assert "research: local" in bed.note("_index")
     bed.configure(network=True)
-    service = UnresearchedIdeas(bed.settings)
     with open_ledger(bed.settings) as ledger:
-        service.start(ledger)
+        enqueue_missing_research(bed.settings, ledger)
     worker(bed.settings, access_to(web)).run_until_idle(60.0)
     assert bed.state == "done"
     assert len(web.requests) == 3
@@ -181,7 +180,7 @@ def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: Resea
     assert local["tokens"] < bed.spent()["tokens"] <= 5000
     with open_ledger(bed.settings) as ledger:
         waiting = len(ledger.list_jobs())
-        service.start(ledger)
+        enqueue_missing_research(bed.settings, ledger)
         assert len(ledger.list_jobs()) == waiting, "only once"
 
 
@@ -195,7 +194,7 @@ def test_a_pass_that_waits_is_not_doubled_when_the_worker_starts_and_is_ended_wh
     assert bed.state == "waiting"
     with open_ledger(bed.settings) as ledger:
         before = len(ledger.list_jobs())
-        UnresearchedIdeas(bed.settings).start(ledger)
+        enqueue_missing_research(bed.settings, ledger)
         assert len(ledger.list_jobs()) == before
     bed.run_out(access_to(web))
     assert "research: done" in bed.note("_index")
@@ -291,7 +290,6 @@ def test_a_worker_asks_for_the_research_that_nobody_asked_for(bed: ResearchBed) 
     bed.idea()
     bed.idea(slug="researched", research=Scrubbed("done"))
     with open_ledger(bed.settings) as ledger:
-        service = UnresearchedIdeas(bed.settings)
-        service.start(ledger)
-        service.start(ledger)
+        enqueue_missing_research(bed.settings, ledger)
+        enqueue_missing_research(bed.settings, ledger)
         assert [job.unique_key for job in ledger.list_jobs()] == [f"research.idea:{SLUG}"]

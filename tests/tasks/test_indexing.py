@@ -14,7 +14,7 @@ from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.stores import open_index, vault_store
 from memoryvault.tasks.jobs import indexing
-from memoryvault.tasks.jobs.indexing import WantedIndex, WatchedVault, drain_handler
+from memoryvault.tasks.jobs.indexing import drain_handler, watch_vault, watch_wanted_index
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler, RunningJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
@@ -82,22 +82,18 @@ def test_a_damaged_index_is_filled_again_whoever_found_it(settings: Settings) ->
     Path(settings.state.index_db).write_bytes(b"this is no database at all\n" * 400)
     with open_index(settings) as index:
         assert index.files() == {}
-    wanted = WantedIndex(settings)
     with open_ledger(settings) as ledger:
         for job in ledger.list_jobs(["queued"]):
             ledger.cancel(job.id)
-        wanted.start(ledger)
-        wanted.stop()
+        watch_wanted_index(settings, ledger)()
         assert [(job.kind, job.args) for job in ledger.list_jobs(["queued"])] == [("index.reconcile", {})]
 
 
 def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
     """Edits made while no worker ran are found at its start, not half an hour later."""
     Worker(WorkerContext(settings.state, schedules=()), {"index.reconcile": lambda job: {}}).run_until_idle(60.0)
-    watched = WatchedVault(settings.required_vault_path)
     with open_ledger(settings) as ledger:
-        watched.start(ledger)
-        watched.stop()
+        watch_vault(settings.required_vault_path, ledger)()
         assert [job.args for job in ledger.list_jobs(["queued"], kind="index.reconcile", most=9)] == [{}]
 
 

@@ -10,7 +10,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -299,14 +299,11 @@ def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> Non
 def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
     events: list[str] = []
 
-    class Watcher:
-        def start(self, ledger: Ledger) -> None:
-            events.append("start")
+    def watch(ledger: Ledger) -> Callable[[], None]:
+        events.append("start")
+        return lambda: events.append("stop")
 
-        def stop(self) -> None:
-            events.append("stop")
-
-    with serving(context(state), {}, [Watcher()]):
+    with serving(context(state), {}, [watch]):
         wait_until(lambda: events == ["start"], "it has been started")
     assert events == ["start", "stop"]
 
