@@ -167,7 +167,7 @@ def _name_of(text: str, kind: str) -> str:
 def _similar_entries(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
     """Entries of this kind that say the same, without those of other projects. Raises VaultUnavailable."""
     with SemanticSimilarity(context.settings) as meaning:
-        found = VaultMemories(context.store, context.settings, meaning).saying(statement_of(text), kind)
+        found = VaultMemories(context.store, meaning).saying(statement_of(text), kind)
     return [one for one in found if project is None or one.project in (None, project)]
 
 

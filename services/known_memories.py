@@ -30,7 +30,6 @@ from ..pipelines.likeness import (
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Known, ReversedRule, Tier, project_of, tier_of
 from ..runtime.errors import EntryInvalid, EntryNotFound
 from ..runtime.layout import PROJECTS
-from ..runtime.settings import Settings
 from ..runtime.slug import slugify
 from ..vault.active import is_entry_place
 from ..vault.entry import ACTIVE, ARCHIVED, AWAITING_STATUSES, PROBABILITY, Entry, fingerprint
@@ -123,13 +122,8 @@ class VaultMemories:
     def __init__(
         self,
         store: VaultStore,
-        settings: Settings,
         meaning: SemanticSimilarity | None = None,
-        *,
-        by_problem: bool = False,
     ) -> None:
-        """With `by_problem`, a session's findings about one piece of code are one memory as long as it waits."""
-        self._by_problem = by_problem
         self._store = store
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
@@ -312,12 +306,12 @@ class VaultMemories:
         return [*exact, *alike]
 
     def _of_one_problem(self, candidate: Candidate) -> list[str]:
-        """Return waiting notes with a finding of the same session about the same piece of code: one note holds them
-        all.
+        """Return waiting notes with a finding of the same session about the same piece of code: they are one memory as
+        long as it waits.
 
         Of decided notes, return those that hold this very finding, because it is not news, whatever the decision was.
         """
-        if not self._by_problem or candidate.category != "fix":
+        if candidate.category != "fix":
             return []
         names = code_names(candidate.identity)
         of_session = [

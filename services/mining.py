@@ -8,11 +8,9 @@ compile, and most importers of this module leave the mining to the child.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +46,6 @@ class MiningRequest:
     """Do not ask the user's agent, whatever the settings say."""
     insist: bool = False
     """If the local model is installed, read nothing without it."""
-
-    def to_json(self) -> bytes:
-        """Encode it for the child's stdin."""
-        return json.dumps(asdict(self)).encode()
 
 
 @dataclass(frozen=True)
@@ -172,29 +166,20 @@ def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings
     return replace(mined, candidates=candidates, model=report, answers=modelled.answers)
 
 
-_scrub = lru_cache(maxsize=64)(scrub)
-"""Scrub a text, cached: reasons recur, and a short message is both statement and excerpt."""
-
-
 def _scrub_candidate(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
-        statement=_scrub(candidate.statement) or "[removed]",
-        headline=_scrub(candidate.headline) if candidate.headline else "",
-        reason=_scrub(candidate.reason),
-        excerpt=_scrub(candidate.excerpt),
-        said=_scrub(candidate.said) if candidate.said else None,
-        occasion=_scrub(candidate.occasion) if candidate.occasion else "",
+        statement=scrub(candidate.statement) or "[removed]",
+        headline=scrub(candidate.headline) if candidate.headline else "",
+        reason=scrub(candidate.reason),
+        excerpt=scrub(candidate.excerpt),
+        said=scrub(candidate.said) if candidate.said else None,
+        occasion=scrub(candidate.occasion) if candidate.occasion else "",
     )
 
 
-def mined_to_json(mined: Mined) -> dict[str, Any]:
-    """Encode the result for the child's stdout."""
-    return asdict(mined)
-
-
 def mined_from_json(value: Mapping[str, Any]) -> Mined:
-    """Restore what `mined_to_json` made. Raises KeyError, TypeError, ValueError for anything else."""
+    """Restore what the child has printed. Raises KeyError, TypeError, ValueError for anything else."""
     candidates = tuple(map(_candidate_from_json, value["candidates"]))
     return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
 

@@ -86,7 +86,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
     if not candidates:
         return ()
     with SemanticSimilarity(settings) as meaning:
-        known = VaultMemories(store, settings, meaning, by_problem=True)
+        known = VaultMemories(store, meaning)
         candidates, gone = Tombstones(store).separate(candidates)
         return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
 
@@ -114,7 +114,7 @@ def remember(
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
     with SemanticSimilarity(settings) as meaning:
-        known = VaultMemories(store, settings, meaning, by_problem=True)
+        known = VaultMemories(store, meaning)
         writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"), most_waiting)
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
         for index, candidate in enumerate(candidates):
@@ -193,7 +193,7 @@ def capture_idea(
     with journal.locked(), SemanticSimilarity(settings) as meaning:
         known = [
             entry
-            for entry in VaultMemories(store, settings, meaning).entries(said)
+            for entry in VaultMemories(store, meaning).entries(said)
             if entry.kind == "idea" and not is_titled_otherwise(entry, str(title), str(summary))
         ]
         old = next((e for e in known if e.effective_status in ("incubating", "active")), None)

@@ -85,7 +85,7 @@ class Seeding:
         `user`: also the user's own instructions. Raises UsageError for a path that is not a folder, VaultUnavailable.
         """
         files, unread = self._files(repositories, user)
-        memories = VaultMemories(self._store, self._settings)
+        memories = VaultMemories(self._store)
         waiting: list[tuple[int, PlannedProposal]] = []
         known = 0
         seen: set[tuple[str, str]] = set()
@@ -117,7 +117,7 @@ class Seeding:
         run = self._journal.new_run(RUN)
         written = []
         with self._journal.locked():
-            memories = VaultMemories(self._store, self._settings)
+            memories = VaultMemories(self._store)
             for planned in plan.chosen:
                 if _is_known(planned, memories):  # Written meanwhile by another run or a reflection.
                     continue

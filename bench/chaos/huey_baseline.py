@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from huey import SqliteHuey
@@ -36,7 +36,7 @@ def application(folder: Path) -> tuple[SqliteHuey, object]:
         request = MiningRequest(str(folder / "transcripts" / f"{session}.jsonl"), "claude")
         done = subprocess.run(
             [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
-            input=request.to_json(),
+            input=json.dumps(asdict(request)).encode(),
             env={"PATH": os.environ["PATH"], "MEMORY_STATE_DIR": str(folder)},
             cwd="/",
             capture_output=True,

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from ...runtime.errors import ModelUnavailable, SettingsError
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings, load_settings
-from ...services.mining import MiningRequest, mine_transcript, mined_to_json
+from ...services.mining import MiningRequest, mine_transcript
 from ..queue import supervisor
 
 CANNOT_READ = 3
@@ -46,7 +46,7 @@ def main() -> int:
         print(f"the model does not answer: {error}", file=sys.stderr)
         return NO_MODEL
     kill_point("mid-child")
-    json.dump(mined_to_json(mined), sys.stdout)
+    json.dump(asdict(mined), sys.stdout)
     return 0
 
 

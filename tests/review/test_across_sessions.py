@@ -380,7 +380,7 @@ def test_notes_written_and_removed_while_candidates_are_routed_are_known(bed: Be
         "personal-private/preferences/lint.md", "Always run the linter before a commit", kind="preferences"
     )
     second = bed.note("personal-private/preferences/name.md", "Name branches after the ticket", kind="preferences")
-    memories = VaultMemories(bed.store, bed.settings)
+    memories = VaultMemories(bed.store)
 
     def saying(statement: str) -> list[str]:
         return sorted(entry.path for entry in memories.saying(statement, "preferences"))

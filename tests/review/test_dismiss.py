@@ -263,7 +263,7 @@ class Meaning(SemanticSimilarity):
 
 
 def memories(bed: Bed, cosine: float | None) -> VaultMemories:
-    return VaultMemories(bed.store, bed.settings, Meaning(bed, cosine))
+    return VaultMemories(bed.store, Meaning(bed, cosine))
 
 
 def decide(bed: Bed, decision: Approve | Reject) -> None:

@@ -2,7 +2,7 @@ import json
 import os
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.corpus.backfill import is_mined
-from memoryvault.services.mining import MiningRequest, mine_transcript, mined_from_json, mined_to_json
+from memoryvault.services.mining import MiningRequest, mine_transcript, mined_from_json
 from memoryvault.sources.transcripts import compressed
 from memoryvault.sources.transcripts.codex import transcript_files
 from memoryvault.sources.transcripts.corpus import describe, find_transcripts
@@ -190,7 +190,7 @@ def test_a_fork_names_the_sessions_that_it_begins_with(tmp_path: Path) -> None:
     path = write(tmp_path / "rollout-third.jsonl", [*headers, rule])
     mined = mine_transcript(MiningRequest(str(path), "codex"))
     assert [(each.session, each.forked_from) for each in mined.candidates] == [("third", ("second", "first"))]
-    assert mined_from_json(json.loads(json.dumps(mined_to_json(mined)))) == mined
+    assert mined_from_json(json.loads(json.dumps(asdict(mined)))) == mined
     write(path, [header(id="second"), rule])
     assert [each.forked_from for each in mine_transcript(MiningRequest(str(path), "codex")).candidates] == [()]
 

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -214,7 +214,7 @@ def test_the_first_attempts_at_a_session_wait_for_an_installed_model_and_the_lat
     done = subprocess.run(
         [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
         env={name: value for name, value in sandbox.environment.items() if name != "MEMORY_AUTOSTART"},
-        input=MiningRequest(str(transcript), "claude", insist=insist).to_json().decode(),
+        input=json.dumps(asdict(MiningRequest(str(transcript), "claude", insist=insist))),
         capture_output=True,
         text=True,
         check=False,
