@@ -128,7 +128,7 @@ COMMANDS: dict[str, Command] = {
     "jobs kinds": Command("jobs", "list the limits of each kind", READS, "kinds"),
     "jobs pause": Command("jobs", "pause one kind of job; for everything: `memory pause`", CHANGES, "pause"),
     "jobs resume": Command("jobs", "end a `memory jobs pause`", CHANGES, "resume"),
-    "jobs schedule": Command("schedule", "list schedules; run, pause or resume one", {"list": READS}),
+    "jobs schedule": Command("schedule", "list schedules; run one", {"list": READS}),
     "service up": Command("up", "run worker and recall service together", CHANGES),
     "service worker": Command("worker", "run the worker", CHANGES),
     "service serve": Command("serve", "run the recall service", READS),

@@ -27,7 +27,7 @@ the tools of `memory service mcp` still work.
 A session that began before, or goes on after `memory resume`, is then read whole. To leave a session out, start the
 agent with MEMORY_ENABLED=false; to leave out a passage, put it in `<private>…</private>`.
 
-One kind of job alone: `memory jobs pause KIND`. What runs at set times: `memory jobs schedule pause NAME`.
+One kind of job alone: `memory jobs pause KIND`.
 """,
     "resume": "example:\n  memory resume\n",
 }

@@ -1,4 +1,4 @@
-"""`memory jobs schedule`: list schedules; run, pause or resume one."""
+"""`memory jobs schedule`: list schedules; run one."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from .output import add_json, local_time, note, print_json, print_table
 EPILOG = """example:
   memory jobs schedule                  every schedule, when it ran last (-: not yet) and runs next
   memory jobs schedule run discovery    now, out of turn
-  memory jobs schedule pause discovery
+
+`memory jobs pause KIND` holds back the jobs of a kind, those of its schedule too.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory jobs schedule`."""
-    parser.add_argument("action", nargs="?", default="list", choices=("list", "run", "pause", "resume"))
-    parser.add_argument("name", nargs="?", help="of the schedule (run, pause, resume)")
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "run"))
+    parser.add_argument("name", nargs="?", help="of the schedule to run")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List the schedules, or act on one. Times are local."""
+    """List the schedules, or run one. Times are local."""
     if args.action == "list" and args.name is not None:
         raise UsageError(f"memory jobs schedule list takes no {args.name!r}: it shows all of them")
     _ = context.kept_state
@@ -36,8 +37,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     zone = local_timezone()
     with open_ledger(context.settings) as ledger:
         scheduler = Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=zone)
-        if args.action != "list":
-            return _act(args, scheduler)
+        if args.action == "run":
+            return _run_now(args, scheduler)
         rows = scheduler.status()
     if args.json:
         print_json([_as_json(row) for row in rows])
@@ -58,21 +59,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _act(args: argparse.Namespace, scheduler: Scheduler) -> int:
+def _run_now(args: argparse.Namespace, scheduler: Scheduler) -> int:
     if args.name is None:
-        raise UsageError(f"which schedule? memory jobs schedule {args.action} NAME   (memory jobs schedule shows them)")
-    result: dict[str, Any] = {"name": args.name}
-    if args.action == "run":
-        result["job"] = scheduler.run_now(args.name)
-        said = f"{args.name}: queued as job {result['job']}"
-    else:
-        result["paused"] = args.action == "pause"
-        scheduler.pause(args.name, paused=result["paused"])
-        said = f"{args.name}: " + ("paused until you resume it" if result["paused"] else "resumed")
+        raise UsageError("which schedule? memory jobs schedule run NAME   (memory jobs schedule shows them)")
+    job = scheduler.run_now(args.name)
     if args.json:
-        print_json(result)
+        print_json({"name": args.name, "job": job})
     else:
-        print(said)
+        print(f"{args.name}: queued as job {job}")
     return 0
 
 

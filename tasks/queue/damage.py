@@ -185,7 +185,7 @@ def restore_pauses(state: StatePaths, ledger: Ledger) -> None:
         return
     schedules, pauses = [], []
     with contextlib.suppress(*DATABASE_ERRORS), contextlib.closing(open_readonly(source)) as conn:
-        schedules = conn.execute(queries.SCHEDULE_STATES).fetchall()
+        schedules = conn.execute(queries.LAST_SLOTS).fetchall()
         pauses = conn.execute(queries.ALL_PAUSES).fetchall()
     with ledger.transaction(durable=True) as new:
         new.executemany(queries.RESTORE_SCHEDULE, schedules)

@@ -163,7 +163,7 @@ TO_DO = """
 PAUSE_KIND = "INSERT OR IGNORE INTO kind_state VALUES (:kind, :now)"
 RESUME_KIND = "DELETE FROM kind_state WHERE kind = :kind"
 PAUSED_KINDS = "SELECT kind FROM kind_state ORDER BY kind"
-SCHEDULE_STATES = "SELECT name, last_slot, paused_at FROM schedule_state"
+LAST_SLOTS = "SELECT name, last_slot FROM schedule_state"
 LAST_RUNS = """
     SELECT substr(unique_key, 1, instr(unique_key, ':') - 1), MAX(started_at) FROM job
     WHERE started_at IS NOT NULL AND instr(unique_key, ':') > 1 GROUP BY 1
@@ -172,7 +172,6 @@ SET_LAST_SLOT = """
     INSERT INTO schedule_state (name, last_slot) VALUES (:name, :last_slot)
     ON CONFLICT (name) DO UPDATE SET last_slot = excluded.last_slot
 """
-PAUSE_SCHEDULE = "UPDATE schedule_state SET paused_at = :paused_at WHERE name = :name"
 LIVE_IN_KEY_RANGE = """
     SELECT 1 FROM job WHERE state = 'queued' AND unique_key >= :first AND unique_key < :after
     UNION ALL
@@ -191,7 +190,7 @@ WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_stat
 
 # ---- rebuilding a damaged file
 
-RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?, ?)"
+RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?)"
 ALL_PAUSES = "SELECT kind, paused_at FROM kind_state"
 RESTORE_PAUSE = "INSERT OR IGNORE INTO kind_state VALUES (?, ?)"
 

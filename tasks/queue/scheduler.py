@@ -30,6 +30,7 @@ class ScheduleStatus:
     """When a job of it started last; None when the ledger knows of none."""
     next_slot: datetime
     paused: bool
+    """Whether jobs of its kind are paused."""
 
 
 class Scheduler:
@@ -60,7 +61,7 @@ class Scheduler:
         jobs = []
         with self._ledger.transaction(durable=True) as conn:
             for schedule, due in self._changes(now, zone):  # Another worker may have written meanwhile.
-                self._remember(schedule, due.last_slot)
+                conn.execute(queries.SET_LAST_SLOT, {"name": schedule.name, "last_slot": due.last_slot.timestamp()})
                 key_range = {"first": f"{schedule.name}:", "after": f"{schedule.name};"}  # ';' follows ':'
                 if due.slot is None or conn.execute(queries.LIVE_IN_KEY_RANGE, key_range).fetchone() is not None:
                     continue
@@ -72,62 +73,38 @@ class Scheduler:
         return len(jobs)
 
     def _changes(self, now: datetime, zone: tzinfo) -> list[tuple[Schedule, Due]]:
-        """What to store for each schedule, and to enqueue; nothing for those that are paused or have no new slot."""
-        changes, last_slots = [], self._last_slots()
+        """What to store for each schedule, and to enqueue; nothing for those that have no new slot."""
+        changes, last_slots = [], dict(self._ledger.read(queries.LAST_SLOTS))
         for schedule in self._schedules:
-            last, paused = last_slots.get(schedule.name, (None, False))
+            last = last_slots.get(schedule.name)
             last_slot = None if last is None else _datetime(last)
             due = decide(schedule, last_slot, now, zone)
-            if not paused and due.last_slot != last_slot:
+            if due.last_slot != last_slot:
                 changes.append((schedule, due))
         return changes
 
-    def _remember(self, schedule: Schedule, slot: datetime) -> None:
-        with self._ledger.transaction() as conn:
-            conn.execute(queries.SET_LAST_SLOT, {"name": schedule.name, "last_slot": slot.timestamp()})
-
-    def _last_slots(self) -> dict[str, tuple[float, bool]]:
-        rows = self._ledger.read(queries.SCHEDULE_STATES)
-        return {name: (last, paused_at is not None) for name, last, paused_at in rows}
-
     def status(self) -> list[ScheduleStatus]:
         """Return every schedule, in the order of the table."""
-        last_slots, now = self._last_slots(), _datetime(self._ledger.now())
-        zone = self._tz or local_timezone()
-        last_runs = dict(self._ledger.read(queries.LAST_RUNS))
+        now, zone = _datetime(self._ledger.now()), self._tz or local_timezone()
+        last_runs, paused = dict(self._ledger.read(queries.LAST_RUNS)), self._ledger.paused()
         return [
             ScheduleStatus(
                 schedule,
                 _datetime(last_runs[schedule.name]) if schedule.name in last_runs else None,
                 next_slot(schedule, now, zone),
-                last_slots.get(schedule.name, (0.0, False))[1],
+                schedule.kind in paused,
             )
             for schedule in self._schedules
         ]
 
     def run_now(self, name: str) -> int:
         """Enqueue the schedule's job now and return its id. Raises UsageError for an unknown name."""
-        schedule = self._named(name)
+        schedule = next((schedule for schedule in self._schedules if schedule.name == name), None)
+        if schedule is None:
+            names = ", ".join(schedule.name for schedule in self._schedules)
+            raise UsageError(f"no schedule {name!r}; there are: {names}")
         key = f"{schedule.name}:by-hand"
         return self._ledger.enqueue(schedule.kind, {"slot": key}, unique_key=key)
-
-    def pause(self, name: str, *, paused: bool = True) -> None:
-        """Pause or resume a schedule; a slot that passed meanwhile runs on resuming. Raises UsageError."""
-        schedule = self._named(name)
-        with self._ledger.transaction(durable=True) as conn:
-            now = self._ledger.now()
-            if schedule.name not in self._last_slots():
-                first = decide(schedule, None, _datetime(now), self._tz or local_timezone())
-                self._remember(schedule, first.last_slot)
-            parameters = {"name": schedule.name, "paused_at": now if paused else None}
-            conn.execute(queries.PAUSE_SCHEDULE, parameters)
-
-    def _named(self, name: str) -> Schedule:
-        for schedule in self._schedules:
-            if schedule.name == name:
-                return schedule
-        names = ", ".join(schedule.name for schedule in self._schedules)
-        raise UsageError(f"no schedule {name!r}; there are: {names}")
 
 
 def local_timezone(environ: Mapping[str, str] = os.environ, localtime: str = LOCALTIME) -> tzinfo:

@@ -62,8 +62,7 @@ TABLES = (
     """
     CREATE TABLE schedule_state (
         name      TEXT PRIMARY KEY,      -- Schedule.name
-        last_slot REAL NOT NULL,         -- newest slot that was enqueued or passed over
-        paused_at REAL                   -- set: no slot is enqueued
+        last_slot REAL NOT NULL          -- newest slot that was enqueued or passed over
     )
     """,
     "CREATE TABLE kind_state (kind TEXT PRIMARY KEY, paused_at REAL NOT NULL)",
@@ -79,7 +78,7 @@ TABLES = (
     )
     """,
 )
-VERSION = 2
+VERSION = 3
 
 
 class QueueDamaged(QueueUnavailable):

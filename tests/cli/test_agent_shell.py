@@ -115,7 +115,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "vault topics write deploy --project other --type project --description d --body B",
         "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
-        "jobs schedule pause discovery", "jobs schedule run discovery", "service remove",
+        "jobs schedule run discovery", "service remove",
         "vault reindex --rebuild", "service worker --until-idle", "service up",
     ],
 )  # fmt: skip

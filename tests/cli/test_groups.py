@@ -38,7 +38,7 @@ USES = {
     "config model": ["use", "a/model"],
     "config eval": ["rank", "--docs", "d", "--queries", "q"],
     "config hook-command": ["Stop"],
-    "jobs schedule": ["pause", "discovery"],
+    "jobs schedule": ["run", "discovery"],
     "jobs list": ["--all"],
     "jobs show": ["4"],
     "jobs retry": ["4"],

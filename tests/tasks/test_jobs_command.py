@@ -114,18 +114,15 @@ def test_bad_usage_exits_with_2_and_one_line(sandbox: ForkedSandbox, arguments: 
 
 
 @pytest.mark.slow
-def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(
-    sandbox: ForkedSandbox, ledger: Ledger
-) -> None:
+def test_schedules_have_last_and_next_times_and_can_be_run(sandbox: ForkedSandbox, ledger: Ledger) -> None:
     assert {"discovery", "incubator-gc", "markers-gc", "idle-sweep", "inbox-triage", "index-reconcile",
             "logs-rotate"} <= {row["name"] for row in sandbox.json("jobs", "schedule")}  # fmt: skip
     job = sandbox.json("jobs", "schedule", "run", "markers-gc")["job"]
     assert ledger.get(job).kind == "markers.gc"
-    assert sandbox.json("jobs", "schedule", "pause", "idle-sweep") == {"name": "idle-sweep", "paused": True}
+    ledger.pause("recover.orphans")
     rows = {row["name"]: row for row in sandbox.json("jobs", "schedule")}
     assert (rows["idle-sweep"]["paused"], rows["idle-sweep"]["next"]) == (True, None)
     assert rows["markers-gc"]["next"] > time.strftime("%Y-%m-%d")
-    sandbox.memory("jobs", "schedule", "resume", "idle-sweep")
     assert sandbox.run("jobs", "schedule", "run", "nope").returncode == 2
 
 

@@ -121,18 +121,19 @@ def test_a_slot_is_skipped_while_the_job_of_an_earlier_one_has_not_ended(ledger:
     assert scheduler(ledger, SWEEP).tick() == 1
 
 
-def test_a_paused_schedule_rests_and_can_be_run_by_hand(ledger: Ledger, clock: Clock) -> None:
+def test_a_schedule_of_a_paused_kind_rests_until_it_is_resumed(ledger: Ledger, clock: Clock) -> None:
     parts = scheduler(ledger, SWEEP)
-    parts.pause("sweep")
-    clock.time += timedelta(hours=1)
-    assert parts.tick() == 0
+    ledger.pause(SWEEP.kind)
+    for _ in range(3):
+        parts.tick()
+        clock.time += timedelta(hours=1)
+        assert ledger.take(lambda: "a", 30) is None
     (status,) = parts.status()
     assert status.paused
-    assert status.next_slot == datetime(2027, 3, 10, 13, 5, tzinfo=UTC)
+    ledger.resume(SWEEP.kind)
+    assert ledger.take(lambda: "a", 30) is not None
+    assert ledger.take(lambda: "a", 30) is None, "of the slots that passed one runs"
     assert ledger.get(parts.run_now("sweep")).unique_key == "sweep:by-hand"
-    run_all(ledger)
-    parts.pause("sweep", paused=False)
-    assert parts.tick() == 1
     with pytest.raises(UsageError, match="there are: sweep"):
         parts.run_now("none")
 
