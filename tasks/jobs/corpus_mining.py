@@ -23,13 +23,9 @@ from ...services.journal import BACKFILL
 from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.marker import Marker
 from ...vault.project import is_left_out
-from ..queue.enqueue import open_ledger
-from ..queue.job import Dead, Postpone, Retry, RunningJob
+from ..queue.job import Dead, Retry, RunningJob
 from ..queue.kinds import Json
-from ..queue.ledger import Ledger
 from .reflection import LEFT_OUT, mine_session
-
-FRESH = "reflect.session"
 
 
 def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
@@ -37,9 +33,6 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     identity, path = str(job.args.get("identity", "")), Path(str(job.args.get("path", "")))
     if not identity:
         raise Dead("the job names no transcript: enqueue it with `memory reflect corpus`")
-    with open_ledger(settings) as ledger:
-        if _must_yield_to_fresh_session(ledger, settings):
-            raise Postpone("a fresh session goes first", 0.0)
     transcript = _find_transcript(settings, identity, path)
     if isinstance(transcript, str):
         return {"nothing": transcript}
@@ -59,15 +52,6 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     return mine_session(
         settings, job, marker, lambda mined: advance(settings, transcript, mined), run=run, most_waiting=most
     )
-
-
-def _must_yield_to_fresh_session(ledger: Ledger, settings: Settings) -> bool:
-    """Whether a fresh session is due that its kind's limits allow to run, and this is the only free worker thread."""
-    if FRESH not in dict(ledger.oldest_due()) or FRESH in ledger.paused():
-        return False
-    running = ledger.list_jobs(["running"], most=1000)
-    of_kind = sum(each.kind == FRESH for each in running)
-    return len(running) >= settings.queue.workers and of_kind < ledger.policies[FRESH].concurrency
 
 
 def _find_transcript(settings: Settings, identity: str, path: Path) -> Transcript | str:

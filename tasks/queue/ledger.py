@@ -435,10 +435,6 @@ class Ledger(QueueDatabase):
         rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "most": most})
         return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
 
-    def oldest_due(self) -> list[tuple[str, float]]:
-        """Return for each kind with a due, waiting job how many seconds the oldest has waited."""
-        return [tuple(row) for row in self.read(queries.OLDEST_DUE, {"now": self.now()})]
-
     def backlog(self) -> Backlog:
         """Return counts of unfinished and dead jobs, without reading finished ones."""
         return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])

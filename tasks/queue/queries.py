@@ -138,9 +138,6 @@ _PASSED_OVER = """(state IN ('done', 'cancelled')
     AND (kind IN (SELECT value FROM json_each(:kinds)) OR instr(args, :text) > 0))"""
 LIST_OTHER_JOBS = f"SELECT {JOB_COLUMNS} FROM job WHERE NOT {_PASSED_OVER} ORDER BY id DESC LIMIT :most"
 COUNT_PASSED_OVER = f"SELECT count(*) FROM job WHERE {_PASSED_OVER}"
-OLDEST_DUE = """
-    SELECT kind, max(:now - run_at) FROM job WHERE state = 'queued' AND run_at <= :now GROUP BY kind ORDER BY kind
-"""
 BACKLOG = """
     SELECT
       (SELECT count(*) FROM job WHERE state = 'running'),
