@@ -172,11 +172,7 @@ class Ledger(QueueDatabase):
         if row is None:
             return None
         job_id, kind, args, unique_key, attempt = row
-        deadline = self.policies[kind].deadline_seconds if kind in self.policies else lease_seconds
-        conn.execute(
-            queries.CLAIM,
-            {"id": job_id, "owner": owner, "now": self.now(), "lease": lease_seconds, "deadline": deadline},
-        )
+        conn.execute(queries.CLAIM, {"id": job_id, "owner": owner, "now": self.now(), "lease": lease_seconds})
         return Claim(job_id, kind, args, unique_key, attempt + 1, owner)
 
     # ---- while it runs
@@ -201,11 +197,7 @@ class Ledger(QueueDatabase):
     def complete(self, claim: Claim, result: Mapping[str, Json] | None = None) -> bool:
         """End the attempt as done."""
         with self.transaction() as conn:
-            parameters = self._ending(claim, "done", None, result)
-            ended = conn.execute(queries.COMPLETE, parameters).rowcount == 1
-            if ended:
-                self._wake_after_commit = True
-        return ended
+            return self._finish(conn, claim, "done", "done", None, result)
 
     def fail(self, claim: Claim, error: str, *, after_seconds: float | None = None) -> State | None:
         """End the attempt as failed: queue the job again after the kind's backoff (or `after_seconds`), or bury it
@@ -265,8 +257,16 @@ class Ledger(QueueDatabase):
         self._wake_after_commit = True
         return True
 
-    def _finish(self, conn: Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
-        parameters = {**self._ending(claim, outcome, error, None), "state": state}
+    def _finish(
+        self,
+        conn: Connection,
+        claim: Claim,
+        state: State,
+        outcome: str,
+        error: str | None,
+        result: Mapping[str, Json] | None = None,
+    ) -> bool:
+        parameters = {**self._ending(claim, outcome, error, result), "state": state}
         if conn.execute(queries.FINISH, parameters).rowcount != 1:
             return False
         self._wake_after_commit = True
@@ -409,10 +409,10 @@ class Ledger(QueueDatabase):
                 if is_forgotten(texts):
                     conn.execute(queries.EMPTY, {"id": job_id})
 
-    def beat(self, owner: str, pid: int, version: str) -> None:
+    def beat(self, pid: int) -> None:
         """Record that the worker is alive."""
         with self.transaction() as conn:
-            conn.execute(queries.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
+            conn.execute(queries.BEAT, {"pid": pid, "now": self.now()})
 
     # ---- queries
 

@@ -37,7 +37,7 @@ NEXT = f"{_CLAIMED} INDEXED BY job_order {_CLAIMABLE} ORDER BY {ORDER}, id LIMIT
 CLAIMABLE = f"{_CLAIMED} {_CLAIMABLE} AND id = :id"
 CLAIM = """
     UPDATE job SET state = 'running', attempt = attempt + 1, owner = :owner, started_at = :now,
-                   lease_until = :now + :lease, deadline = :now + :deadline
+                   lease_until = :now + :lease
     WHERE id = :id AND state = 'queued'
 """
 
@@ -58,19 +58,14 @@ _ENTRY = """json_object('attempt', attempt, 'owner', owner, 'started', started_a
 # The first attempt and the latest ones are kept: a job that is postponed for weeks must not grow.
 _HISTORY = f"""json_insert(CASE WHEN json_array_length(history) >= 20 THEN json_remove(history, '$[1]')
                                 ELSE history END, '$[#]', {_ENTRY})"""
-COMPLETE = f"""
-    UPDATE job SET state = 'done', history = {_HISTORY}, error = NULL, finished_at = :now,
-                   owner = NULL, lease_until = NULL, deadline = NULL
-    WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
-"""
 FINISH = f"""
     UPDATE job SET state = :state, history = {_HISTORY}, error = :error, finished_at = :now,
-                   owner = NULL, lease_until = NULL, deadline = NULL
+                   owner = NULL, lease_until = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
 REQUEUE = f"""
     UPDATE job SET state = 'queued', history = {_HISTORY}, error = :error, run_at = :run_at,
-                   attempt = attempt - :uncounted, owner = NULL, lease_until = NULL, deadline = NULL
+                   attempt = attempt - :uncounted, owner = NULL, lease_until = NULL
     WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
 """
 INHERIT_ATTEMPTS = """
@@ -82,7 +77,7 @@ CANCEL_QUEUED = """
 """
 CANCEL_RUNNING = f"""
     UPDATE job SET state = 'cancelled', history = {_HISTORY}, error = :error, finished_at = :now,
-                   owner = NULL, lease_until = NULL, deadline = NULL
+                   owner = NULL, lease_until = NULL
     WHERE id = :id AND state = 'running'
 """
 REPLAY = """
@@ -126,7 +121,7 @@ PRUNE = """
 
 # ---- looking
 
-JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner, deadline,
+JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner,
                  error, history, created_at, started_at, finished_at"""
 GET_JOB = f"SELECT {JOB_COLUMNS} FROM job WHERE id = :id"
 LIST_JOBS = f"""
@@ -176,14 +171,10 @@ LIVE_IN_KEY_RANGE = """
     LIMIT 1
 """
 BEAT = """
-    INSERT INTO worker_state (id, owner, pid, version, beat, beat_at, started_at)
-    VALUES (1, :owner, :pid, :version, 1, :now, :now)
-    ON CONFLICT (id) DO UPDATE SET
-        owner = excluded.owner, pid = excluded.pid, version = excluded.version,
-        beat = beat + 1, beat_at = excluded.beat_at,
-        started_at = CASE WHEN owner = excluded.owner THEN started_at ELSE excluded.started_at END
+    INSERT INTO worker_state (id, pid, beat, beat_at) VALUES (1, :pid, 1, :now)
+    ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, beat = beat + 1, beat_at = excluded.beat_at
 """
-WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_state WHERE id = 1"
+WORKER = "SELECT pid, beat, beat_at FROM worker_state WHERE id = 1"
 
 # ---- rebuilding a damaged file
 

@@ -56,7 +56,6 @@ class Job:
     run_at: float
     lease_until: float | None
     owner: str | None
-    deadline: float | None
     error: str | None
     history: tuple[Mapping[str, Any], ...]
     created_at: float
@@ -92,20 +91,17 @@ class Backlog:
 class WorkerBeat:
     """The worker's last beat."""
 
-    owner: str
     pid: int
-    version: str
     beat: int
     beat_at: float
-    started_at: float
 
 
 def job_from_row(row: tuple[Any, ...]) -> Job:
     """Return the job in a row of queries.JOB_COLUMNS."""
     fields = list(row)
-    args, history = parsed(row[2]), parsed(row[12])
+    args, history = parsed(row[2]), parsed(row[11])
     fields[2] = row[2] if args is None else args
-    fields[12] = tuple(history) if isinstance(history, list) else ()
+    fields[11] = tuple(history) if isinstance(history, list) else ()
     return Job(*fields)
 
 

@@ -43,7 +43,6 @@ TABLES = (
         run_at      REAL NOT NULL,                       -- not to be claimed before
         lease_until REAL,                                -- running: the owner must beat before
         owner       TEXT,                                -- running: host:boot:pid:nonce of this claim
-        deadline    REAL,                                -- running: hard end of this attempt
         error       TEXT,                                -- of the last attempt, one line
         history     TEXT NOT NULL DEFAULT '[]',          -- JSON list, one object per ended attempt
         created_at  REAL NOT NULL,
@@ -69,12 +68,9 @@ TABLES = (
     """
     CREATE TABLE worker_state (
         id         INTEGER PRIMARY KEY CHECK (id = 1),   -- one worker per state folder
-        owner      TEXT NOT NULL,                        -- host:boot:pid:nonce
         pid        INTEGER NOT NULL,
-        version    TEXT NOT NULL,                        -- of the package
         beat       INTEGER NOT NULL,                     -- counts up while the worker lives
-        beat_at    REAL NOT NULL,
-        started_at REAL NOT NULL
+        beat_at    REAL NOT NULL
     )
     """,
 )

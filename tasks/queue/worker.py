@@ -293,7 +293,7 @@ class Worker:
         os.set_blocking(self._wake_write, False)
         stack.callback(self._close_wake)
         self._install_signals(stack)
-        executor.start_heart(lambda: ledger.beat(self._nonce, os.getpid(), __version__))
+        executor.start_heart(lambda: ledger.beat(os.getpid()))
         stack.callback(executor.stop_heart)
         huey = VaultHuey(executor.run, self._take, wakeup, context.poll_seconds)
         self._consumer = ThreadConsumer(huey, workers=context.workers, turn=self._turn)

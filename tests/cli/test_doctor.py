@@ -117,7 +117,7 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
     lock = ProcessLock(context.state.worker_lock)
     assert lock.acquire()
     with open_ledger(context.settings) as ledger:
-        ledger.beat("a worker", os.getpid(), "1")
+        ledger.beat(os.getpid())
     assert _worker(context).grade == "ok"
     with closing(sqlite3.connect(context.state.queue_db)) as connection, connection:
         connection.execute("UPDATE worker_state SET beat_at = beat_at - 300")

@@ -54,7 +54,7 @@ def filled(state: StatePaths) -> None:
                 ledger.bury(taken, "it was hopeless")
         ledger.enqueue("effect", {"key": "queued"}, unique_key="queued")
         ledger.pause("single")
-        ledger.beat("somebody", 1, "0.1.0")
+        ledger.beat(1)
         move_log(ledger)
 
 
@@ -233,7 +233,7 @@ def filled_queue(state: StatePaths) -> bytes:
             ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")
         ledger.enqueue("dashboard.write", {}, unique_key="dashboard.write", delay_seconds=3600)
         ledger.pause("discover.scan")
-        ledger.beat("somebody", 1, "0.1.0")
+        ledger.beat(1)
         move_log(ledger)
     return Path(state.queue_db).read_bytes()
 

@@ -307,10 +307,10 @@ def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
         )
     some = {
         "id": 1, "unique_key": "s", "now": 1.0, "full": "[]", "held": "[]",
-        "all_others": 0, "longest_lease": 1.0, "owner": "a", "lease": 1.0, "deadline": 1.0, "attempt": 1,
+        "all_others": 0, "longest_lease": 1.0, "owner": "a", "lease": 1.0, "attempt": 1, "state": "done",
         "outcome": "done", "error": None, "result": "null", "within": 1.0, "tolerance": 1.0, "longest": 1.0,
     }  # fmt: skip
-    for name in ("NEXT", "CLAIMABLE", "CLAIM", "COMPLETE", "QUEUED_BY_KEY", "RUNNING_BY_KIND", "EXPIRED",
+    for name in ("NEXT", "CLAIMABLE", "CLAIM", "FINISH", "QUEUED_BY_KEY", "RUNNING_BY_KIND", "EXPIRED",
                  "BACKLOG", "ADVANCE", "PULL_FROM_FUTURE", "PULL_TIME_FROM_FUTURE"):  # fmt: skip
         for row in ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
             assert "SCAN job" not in row[3] or "INDEX" in row[3], f"{name}: {row[3]}"
