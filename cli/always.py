@@ -6,8 +6,8 @@ import argparse
 import shlex
 
 from ..runtime.errors import UsageError
+from ..services.entry_decisions import mark_always
 from ..services.entry_names import find_entry
-from ..services.marking import mark_always
 from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE

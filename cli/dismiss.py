@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from ..services.dismissing import dismiss, is_dismissed, require_dismissible
+from ..services.entry_decisions import dismiss, is_dismissed, require_dismissible
 from ..services.entry_names import find_entry
 from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing

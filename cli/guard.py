@@ -21,9 +21,9 @@ from ..hooks.wiring import hosts_with_actions, plugin_has_actions, set_plugin_ac
 from ..runtime.errors import IndexUnavailable, UsageError
 from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
+from ..services.entry_decisions import mark_guard
 from ..services.entry_names import find_entry
 from ..services.indexing import reconcile_now
-from ..services.marking import mark_guard
 from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import GUARDS

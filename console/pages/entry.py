@@ -11,14 +11,20 @@ from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
 from ...runtime.errors import EntryNotFound, PathRefused, UsageError
-from ...services.dismissing import EDIT_RUN, RUN, dismiss, edit, reason_against
+from ...services.entry_decisions import (
+    RUN,
+    Marked,
+    dismiss,
+    edit,
+    mark_always,
+    mark_guard,
+    why_not_dismissed,
+    why_not_marked,
+)
 from ...services.entry_facts import facts_of
 from ...services.entry_names import resolve_entry
 from ...services.excerpts import Excerpt, excerpts_of
 from ...services.journal import Act, Journal
-from ...services.marking import RUN as MARK_RUN
-from ...services.marking import Marked, mark_always, mark_guard
-from ...services.marking import reason_against as reason_against_mark
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
@@ -87,8 +93,8 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
             is_edited=bool(typed) or (said is None and request.query_params.get("panel") == "edit"),
             typed=typed,
             # A waiting note is decided on its own page.
-            can_dismiss=pending_folder(entry.path) == "" and not reason_against(entry),
-            can_mark=not reason_against_mark(entry),
+            can_dismiss=pending_folder(entry.path) == "" and not why_not_dismissed(entry),
+            can_mark=not why_not_marked(entry),
             guards=GUARDS,
             last=last if last and _is_of_this_page(last, entry.path) else None,
             entry=entry,
@@ -133,7 +139,7 @@ def _edited(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
 
 def _is_of_this_page(act: Act, path: str) -> bool:
     """Whether the last decision was made on this entry's page."""
-    return act.run.startswith((f"{RUN}:", f"{MARK_RUN}:", f"{EDIT_RUN}:")) and act.changes[0].path == path
+    return act.run.startswith(f"{RUN}:") and act.changes[0].path == path
 
 
 def _find(store: VaultStore, name: str) -> Entry:

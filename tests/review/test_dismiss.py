@@ -17,11 +17,10 @@ from memoryvault.runtime.errors import EditConflict, EntryInvalid, UsageError
 from memoryvault.runtime.layout import WATCHLIST
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.decision_property import SETTLED_SECONDS
-from memoryvault.services.dismissing import dismiss
+from memoryvault.services.entry_decisions import Marked, dismiss
 from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.services.indexing import APPLY_KEY
 from memoryvault.services.known_memories import VaultMemories
-from memoryvault.services.marking import Marked
 from memoryvault.services.semantic_similarity import SemanticSimilarity
 from memoryvault.tasks.jobs.written_decisions import apply_handler
 from memoryvault.tasks.queue.enqueue import open_ledger

@@ -12,7 +12,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime import killpoint
 from memoryvault.runtime.errors import EditConflict
-from memoryvault.services.dismissing import dismiss
+from memoryvault.services.entry_decisions import dismiss
 from memoryvault.services.evolving import evolve
 from memoryvault.services.forgetting import deleted_by_user, forget_deleted
 from memoryvault.services.journal import Change

@@ -7,8 +7,8 @@ from memoryvault.cli.main import main
 from memoryvault.hooks.install import actions_installed, install, settings_file_of
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
+from memoryvault.services.entry_decisions import mark_always, mark_guard
 from memoryvault.services.entry_names import find_entry, resolve_entry
-from memoryvault.services.marking import mark_always, mark_guard
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 

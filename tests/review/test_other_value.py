@@ -7,7 +7,7 @@ import pytest
 from memoryvault.cli import review_dialogue
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.review import Approve
-from memoryvault.services.dismissing import dismiss, edit
+from memoryvault.services.entry_decisions import dismiss, edit
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.files import put
 from memoryvault.vault.scrubbed import Scrubbed
