@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,50 +11,44 @@ from ..queue.job import Handler, RunningJob
 from ..queue.kinds import POLICIES, Json, KindPolicy
 from ..queue.times import worker_times
 from ..queue.worker import Service, Worker, WorkerContext
-from .indexing import watch_vault, watch_wanted_index
-from .research import enqueue_missing_research
-from .written_decisions import enqueue_decisions
+from .corpus_mining import corpus_handler
+from .dashboard import dashboard_handler
+from .discovering import adapt_handler, discover_handler
+from .indexing import drain_handler, reconcile_handler, watch_vault, watch_wanted_index
+from .markers import collect_handler, recover_handler
+from .reflection import reflect_handler
+from .research import enqueue_missing_research, research_handler
+from .skills import skills_handler
+from .sweeps import gc_handler, import_handler, triage_handler
+from .upgrading import upgrade_handler
+from .upkeep import rotate_handler
+from .written_decisions import apply_handler, enqueue_decisions
 
-HANDLERS: Mapping[str, tuple[str, str]] = {
-    "reflect.session": ("reflection", "reflect_handler"),
-    "reflect.corpus": ("corpus_mining", "corpus_handler"),
-    "skills.index": ("skills", "skills_handler"),
-    "recover.orphans": ("markers", "recover_handler"),
-    "markers.gc": ("markers", "collect_handler"),
-    "index.reconcile": ("indexing", "reconcile_handler"),
-    "embed.drain": ("indexing", "drain_handler"),
-    "model.upgrade": ("upgrading", "upgrade_handler"),
-    "logs.rotate": ("upkeep", "rotate_handler"),
-    "review.apply": ("written_decisions", "apply_handler"),
-    "memory.import": ("sweeps", "import_handler"),
-    "inbox.triage": ("sweeps", "triage_handler"),
-    "incubator.gc": ("sweeps", "gc_handler"),
-    "dashboard.write": ("dashboard", "dashboard_handler"),
-    "research.idea": ("research", "research_handler"),
-    "discover.scan": ("discovering", "discover_handler"),
-    "adapt.evaluate": ("discovering", "adapt_handler"),
+HANDLERS: Mapping[str, Callable[[Settings, RunningJob], Mapping[str, Json] | None]] = {
+    "reflect.session": reflect_handler,
+    "reflect.corpus": corpus_handler,
+    "skills.index": skills_handler,
+    "recover.orphans": recover_handler,
+    "markers.gc": collect_handler,
+    "index.reconcile": reconcile_handler,
+    "embed.drain": drain_handler,
+    "model.upgrade": upgrade_handler,
+    "logs.rotate": rotate_handler,
+    "review.apply": apply_handler,
+    "memory.import": import_handler,
+    "inbox.triage": triage_handler,
+    "incubator.gc": gc_handler,
+    "dashboard.write": dashboard_handler,
+    "research.idea": research_handler,
+    "discover.scan": discover_handler,
+    "adapt.evaluate": adapt_handler,
 }
-"""By kind: the module, and the function in it that handles a job by the settings."""
-
-
-def load_handler(kind: str) -> Callable[[Settings, RunningJob], Mapping[str, Json] | None]:
-    """Import the handler of a kind."""
-    module, name = HANDLERS[kind]
-    handler: Callable[[Settings, RunningJob], Mapping[str, Json] | None]
-    handler = getattr(importlib.import_module(f".{module}", __package__), name)
-    return handler
+"""By kind, the function that handles a job by the settings."""
 
 
 def handlers(settings: Settings) -> Mapping[str, Handler]:
-    """Return the handlers of the kinds that this version knows; schedules of other kinds do not run.
-
-    Each is imported with its first job, because most runs have jobs of few kinds.
-    """
-
-    def handle(kind: str, job: RunningJob) -> Mapping[str, Json] | None:
-        return load_handler(kind)(settings, job)
-
-    return {kind: partial(handle, kind) for kind in HANDLERS}
+    """Return the handlers of the kinds that this version knows; schedules of other kinds do not run."""
+    return {kind: partial(handler, settings) for kind, handler in HANDLERS.items()}
 
 
 def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
@@ -85,8 +78,6 @@ def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], b
     if watch:  # It runs for long, and an update installed meanwhile must not be half imported.
         from ...index import watcher  # noqa: F401  # Its service would import it later.
 
-        for kind in able:
-            load_handler(kind)
     if not settings.memory.enabled:
         return Worker(context, able)
     starts = (enqueue_decisions, watch_wanted_index, enqueue_missing_research)

@@ -271,7 +271,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert web.requests == []
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    assert wiring.HANDLERS["research.idea"] == ("research", "research_handler")
+    assert wiring.HANDLERS["research.idea"] is research_job.research_handler
     assert plan(online.settings, WebAccess(), online.entry()).allow == []
 
 

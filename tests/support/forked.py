@@ -259,11 +259,9 @@ def _server(libraries: tuple[str, ...] = ()) -> _Server:
 def _load(libraries: Sequence[str]) -> None:
     """All that a command may import, but for what has threads or weights; and these modules."""
     from memoryvault.cli.main import COMMANDS
-    from memoryvault.tasks.jobs.wiring import HANDLERS
 
     names = [f"cli.{module}" for module, *_ in COMMANDS.values()]
-    names += [f"tasks.jobs.{module}" for module, _ in HANDLERS.values()]
-    for name in (*names, *CHILDREN):
+    for name in (*names, "tasks.jobs.wiring", *CHILDREN):
         importlib.import_module(f"memoryvault.{name}")
     for name in libraries:
         importlib.import_module(name)
