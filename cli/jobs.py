@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..runtime.errors import UsageError
-from ..services.hook_log import TRIAL_SESSION
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.kinds import POLICIES, UPKEEP, KindPolicy
-from ..tasks.queue.ledger import STATES, Job, Ledger
+from ..tasks.queue.kinds import POLICIES, KindPolicy
+from ..tasks.queue.ledger import STATES, Job, Ledger, State
 from .arguments import at_least_one
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_table
@@ -38,6 +37,7 @@ LIMITS = (
     "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
     "in_child",
 )  # fmt: skip
+UNFINISHED: tuple[State, ...] = ("queued", "running", "dead")
 TIMES = ("run_at", "created_at", "started_at", "finished_at")
 
 
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
     elif action == "list":
         parser.add_argument("--state", choices=STATES, help="only jobs in it")
         parser.add_argument("--kind", metavar="KIND", choices=kinds, help="only jobs of this kind")
-        parser.add_argument("--all", action="store_true", help="also upkeep that has ended, and trials of the hooks")
+        parser.add_argument("--all", action="store_true", help="also those that are done or cancelled")
         parser.add_argument("--limit", type=at_least_one, help=f"how many at most (default {DEFAULT_LIMIT})")
     add_json(parser)
 
@@ -86,11 +86,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
-    upkeep = 0
-    if args.all or args.json or args.state or args.kind:
-        found = ledger.list_jobs([args.state] if args.state else STATES, kind=args.kind, most=min(most + 1, LARGEST_ID))
-    else:
-        found, upkeep = ledger.list_without(UPKEEP, f'"{TRIAL_SESSION}', most=min(most + 1, LARGEST_ID))
+    usual = UNFINISHED if not (args.all or args.json or args.kind) else STATES
+    found = ledger.list_jobs([args.state] if args.state else usual, kind=args.kind, most=min(most + 1, LARGEST_ID))
     jobs = found[:most]
     if args.json:
         print_json([_as_json(job) for job in jobs])
@@ -112,10 +109,8 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
         )
         if len(found) > most:
             note(f"memory: these are the newest {most}; --limit N shows more")
-    elif not upkeep:
-        print("no jobs match")
-    if upkeep:
-        print(f"{counted(upkeep, 'job')} of upkeep ended: --all lists {'it' if upkeep == 1 else 'them'}, too")
+    else:
+        print("no jobs match" if args.state or usual is STATES else "no job waits, runs or is dead: see --all")
 
 
 def _object(job: Job) -> str:

@@ -121,7 +121,7 @@ COMMANDS: dict[str, Command] = {
         "reindex", "update the index from the files, or rebuild it", {"--rebuild": CHANGES, "": READS}
     ),
     "vault demo": Command("demo", "run the whole loop in a temporary vault", READS),
-    "jobs list": Command("jobs", "list the newest jobs", READS, "list"),
+    "jobs list": Command("jobs", "list the jobs that wait, run or are dead", READS, "list"),
     "jobs show": Command("jobs", "show one job with its history", READS, "show"),
     "jobs retry": Command("jobs", "run a dead job again, or all of them", CHANGES, "retry"),
     "jobs cancel": Command("jobs", "cancel a job; a running child process is stopped", CHANGES, "cancel"),

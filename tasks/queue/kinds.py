@@ -13,13 +13,6 @@ from ...runtime.errors import MemoryVaultError
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 ArgType = Literal["text", "session", "flag"]
 
-UPKEEP = (
-    "spool.ingest", "recover.orphans", "index.reconcile", "embed.drain", "review.apply", "dashboard.write",
-    "inbox.triage", "memory.import", "markers.gc", "logs.rotate", "incubator.gc",
-    "skills.index",
-)  # fmt: skip
-"""Kinds that run every few minutes or after each change of a file. Lists only count such jobs once they have ended."""
-
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _MAX_TEXT = 4096
 

@@ -428,13 +428,6 @@ class Ledger(QueueDatabase):
         parameters = {"states": json.dumps(list(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
-    def list_without(self, kinds: Iterable[str], text: str, *, most: int) -> tuple[list[Job], int]:
-        """Return the newest jobs, at most `most`, without done or cancelled jobs of these kinds or with `text` in their
-        arguments, and how many were left out."""
-        passed_over = {"kinds": json.dumps(list(kinds)), "text": text}
-        rows = self.read(queries.LIST_OTHER_JOBS, {**passed_over, "most": most})
-        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_PASSED_OVER, passed_over)[0][0])
-
     def backlog(self) -> Backlog:
         """Return counts of unfinished and dead jobs, without reading finished ones."""
         return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])

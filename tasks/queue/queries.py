@@ -129,10 +129,6 @@ LIST_JOBS = f"""
     WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
     ORDER BY id DESC LIMIT :most
 """
-_PASSED_OVER = """(state IN ('done', 'cancelled')
-    AND (kind IN (SELECT value FROM json_each(:kinds)) OR instr(args, :text) > 0))"""
-LIST_OTHER_JOBS = f"SELECT {JOB_COLUMNS} FROM job WHERE NOT {_PASSED_OVER} ORDER BY id DESC LIMIT :most"
-COUNT_PASSED_OVER = f"SELECT count(*) FROM job WHERE {_PASSED_OVER}"
 BACKLOG = """
     SELECT
       (SELECT count(*) FROM job WHERE state = 'running'),
