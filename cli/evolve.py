@@ -59,14 +59,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
-    evolved = evolve(store, journal, old, text, scrub(reason, policy))
+    archived = evolve(store, journal, old, text, scrub(reason, policy))
     request_indexing(context.settings)
-    new, archive = str(context.vault / evolved.path), str(context.vault / evolved.archive)
+    new, archive = str(context.vault / old), str(context.vault / archived)
     if args.json:
         print_json({"path": new, "archive": archive, "reason": reason})
     else:
         print(f"{result_path(new)}\t{result_path(archive)}")
-        undo = f"`memory review --undo {shlex.quote(evolved.path)}` takes it back"
+        undo = f"`memory review --undo {shlex.quote(old)}` takes it back"
         note(f"memory: the first holds now; the second is the old text, archived; {undo}")
     return 0
 

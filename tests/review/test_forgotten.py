@@ -159,11 +159,11 @@ def test_the_journal_forgets_a_replaced_text_whose_archived_note_was_deleted(bed
     bed.journal.commit([Change(PATH, None, NOTE)], run="reflect:1", actor="reflection", what="a rule")
     strengthened = Scrubbed(f"{NOTE}Once more.\n")
     bed.journal.commit([Change(PATH, NOTE, strengthened)], run="reflect:2", actor="reflection", what="once more")
-    evolved = evolve(bed.store, bed.journal, PATH, Scrubbed("Another text."), Scrubbed("changed"))
+    archived = evolve(bed.store, bed.journal, PATH, Scrubbed("Another text."), Scrubbed("changed"))
     assert places(Path(bed.settings.state.root), ("mokkespr",)) == {"changes.jsonl"}
 
-    (bed.vault / evolved.archive).unlink()
-    assert forget_deleted(bed.settings, bed.store, [evolved.archive]) == 1
+    (bed.vault / archived).unlink()
+    assert forget_deleted(bed.settings, bed.store, [archived]) == 1
     assert places(Path(bed.settings.state.root), ("mokkespr",)) == set()
     assert [[change.path for change in act.changes] for act in bed.journal.acts()] == [[PATH]]
 

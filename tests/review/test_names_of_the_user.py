@@ -49,9 +49,9 @@ def test_a_rule_is_strengthened_replaced_and_evolved_under_any_name(bed: Bed, na
     bed.reviewer.undo_last()
     assert bed.files()[path] == before
 
-    evolved = evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), Scrubbed("x"))
-    assert "Use yarn." in bed.files()[evolved.path]
-    assert "pnpm" in bed.files()[evolved.archive]
+    archived = evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), Scrubbed("x"))
+    assert "Use yarn." in bed.files()[path]
+    assert "pnpm" in bed.files()[archived]
 
 
 def test_a_proposal_under_any_name_is_rejected(bed: Bed) -> None:
