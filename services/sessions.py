@@ -51,25 +51,17 @@ class Verdict(Enum):
     DEAD_POINTER = "dead pointer"
 
 
-@dataclass(frozen=True)
-class SessionFacts:
-    """Facts about one session: sizes in bytes, silence in seconds since its last activity."""
+def judge(silent: float, offset: int, size: int | None, *, is_gone: bool = False) -> Verdict:
+    """Decide on one session. A recently active session is live, whatever its marker says.
 
-    silent: float
-    offset: int
-    size: int | None
-    """None: the transcript cannot be accessed now."""
-    is_gone: bool = False
-    """Its host has deleted the transcript."""
-
-
-def judge(facts: SessionFacts) -> Verdict:
-    """Decide on one session. A recently active session is live, whatever its marker says."""
-    if facts.size is None:
-        return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= OVER_SECONDS else Verdict.LIVE
-    if facts.size != facts.offset:  # A shorter transcript was rewritten, so its text may be new.
-        return Verdict.MINE if facts.silent >= IDLE_SECONDS else Verdict.LIVE
-    return Verdict.FINISHED if facts.silent >= OVER_SECONDS else Verdict.LIVE
+    `silent` are the seconds since its last activity; `size` is None if the transcript cannot be accessed now, and
+    `is_gone` tells that its host has deleted it.
+    """
+    if size is None:
+        return Verdict.DEAD_POINTER if is_gone and silent >= OVER_SECONDS else Verdict.LIVE
+    if size != offset:  # A shorter transcript was rewritten, so its text may be new.
+        return Verdict.MINE if silent >= IDLE_SECONDS else Verdict.LIVE
+    return Verdict.FINISHED if silent >= OVER_SECONDS else Verdict.LIVE
 
 
 @dataclass(frozen=True)
@@ -141,8 +133,8 @@ def _look_at(markers: str, session: str, roots: Sequence[str], now: float) -> tu
         is_gone = _is_in_reach(marker.transcript, roots)
     except OSError:
         pass
-    facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
-    return judge(facts), Unmined(session, marker.transcript, event_at)
+    verdict = judge(now - event_at, marker.offset, size, is_gone=is_gone)
+    return verdict, Unmined(session, marker.transcript, event_at)
 
 
 def follow_transcript(markers: str, marker: Marker, roots: Sequence[str]) -> Marker:

@@ -14,7 +14,6 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.sessions import (
     OUTSIDE,
-    SessionFacts,
     SweepResult,
     Verdict,
     collect_old_markers,
@@ -48,21 +47,23 @@ AN_HOUR = 3600.0
 
 
 @pytest.mark.parametrize(
-    ("facts", "verdict"),
+    ("silent", "offset", "size", "is_gone", "verdict"),
     [
-        (SessionFacts(silent=10, offset=0, size=500), Verdict.LIVE),
-        (SessionFacts(silent=1799, offset=0, size=500), Verdict.LIVE),
-        (SessionFacts(silent=1800, offset=0, size=500), Verdict.MINE),
-        (SessionFacts(silent=1800, offset=500, size=500), Verdict.LIVE),
-        (SessionFacts(silent=4600, offset=500, size=500), Verdict.FINISHED),
-        (SessionFacts(silent=1800, offset=500, size=400), Verdict.MINE),
-        (SessionFacts(silent=0, offset=0, size=None), Verdict.LIVE),
-        (SessionFacts(silent=4600, offset=0, size=None, is_gone=True), Verdict.DEAD_POINTER),
-        (SessionFacts(silent=4600, offset=0, size=None, is_gone=False), Verdict.LIVE),
+        (10, 0, 500, False, Verdict.LIVE),
+        (1799, 0, 500, False, Verdict.LIVE),
+        (1800, 0, 500, False, Verdict.MINE),
+        (1800, 500, 500, False, Verdict.LIVE),
+        (4600, 500, 500, False, Verdict.FINISHED),
+        (1800, 500, 400, False, Verdict.MINE),
+        (0, 0, None, False, Verdict.LIVE),
+        (4600, 0, None, True, Verdict.DEAD_POINTER),
+        (4600, 0, None, False, Verdict.LIVE),
     ],
 )
-def test_a_session_is_judged_by_its_silence_and_its_unmined_bytes(facts: SessionFacts, verdict: Verdict) -> None:
-    assert judge(facts) is verdict
+def test_a_session_is_judged_by_its_silence_and_its_unmined_bytes(
+    silent: float, offset: int, size: int | None, is_gone: bool, verdict: Verdict
+) -> None:
+    assert judge(silent, offset, size, is_gone=is_gone) is verdict
 
 
 @pytest.fixture
