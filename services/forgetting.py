@@ -27,6 +27,7 @@ from ..vault.store import VaultStore
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER
 from .state_db import checkpoint
+from .tombstones import NOTE
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +36,14 @@ FORGOTTEN = "forgotten"
 
 
 def deleted_by_user(journal: Journal, paths: Iterable[str]) -> frozenset[str]:
-    """Return the paths that are missing from the vault although the program's last act, if any, left a file there."""
+    """Return the notes that are missing from the vault although the program's last act, if any, left a file there. The
+    note of what was taken back does not count: it holds only ids."""
     left: dict[str, bool] = {}
     for act in journal.acts():
         for change in act.changes:
             left[change.path] = change.after_hash is not None
     wanted = {*paths, *(path for path, is_left in left.items() if is_left and not os.path.isabs(path))}
-    return frozenset(path for path in wanted if left.get(path, True) and not journal.store.is_taken(path))
+    return frozenset(path for path in wanted - {NOTE} if left.get(path, True) and not journal.store.is_taken(path))
 
 
 def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]) -> int:

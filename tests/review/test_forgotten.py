@@ -17,13 +17,15 @@ from memoryvault.services.evolving import evolve
 from memoryvault.services.forgetting import deleted_by_user, forget_deleted
 from memoryvault.services.journal import Change
 from memoryvault.services.reviewing import Reviewer
+from memoryvault.services.tombstones import NOTE as TAKEN_BACK
+from memoryvault.services.undoing import Selector
 from memoryvault.tasks.jobs.upkeep import rotate_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tasks.queue.worklog import JsonLines
-from memoryvault.tests.review.support import Bed
+from memoryvault.tests.review.support import GUESS, RULE, Bed, said
 from memoryvault.tests.support.files import put
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import parse_entry
@@ -101,6 +103,17 @@ def test_a_database_that_was_set_aside_as_damaged_goes_with_the_first_note_that_
         (root / name).write_bytes(b"\x00" + TEXT.encode())
     forget_deleted(bed.settings, bed.store, [PATH])
     assert places(root) == set()
+
+
+def test_nothing_is_forgotten_with_the_note_of_what_was_taken_back(bed: Bed) -> None:
+    aside = put(Path(bed.settings.state.root) / "state.db.damaged-20260101T000000Z", "")
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(GUESS, "b"))
+    bed.undo.carry_out(Selector(last=True))
+    acts = bed.journal.acts()
+    (bed.vault / TAKEN_BACK).unlink()
+    assert forget_deleted(bed.settings, bed.store, []) == 0
+    assert (bed.journal.acts(), aside.exists()) == (acts, True)
 
 
 def test_what_a_kill_left_is_forgotten_with_the_next_upkeep(bed: Bed) -> None:
