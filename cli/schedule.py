@@ -8,6 +8,7 @@ from typing import Any
 from ..runtime.errors import UsageError
 from ..schedules.table import SCHEDULES
 from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.ledger import Ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from .context import Context
 from .output import add_json, local_time, note, print_json, print_table
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with open_ledger(context.settings) as ledger:
         scheduler = Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=zone)
         if args.action == "run":
-            return _run_now(args, scheduler)
+            return _run_now(args, scheduler, ledger)
         rows = scheduler.status()
     if args.json:
         print_json([_as_json(row) for row in rows])
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _run_now(args: argparse.Namespace, scheduler: Scheduler) -> int:
+def _run_now(args: argparse.Namespace, scheduler: Scheduler, ledger: Ledger) -> int:
     if args.name is None:
         raise UsageError("which schedule? memory jobs schedule run NAME   (memory jobs schedule shows them)")
     job = scheduler.run_now(args.name)
@@ -67,6 +68,8 @@ def _run_now(args: argparse.Namespace, scheduler: Scheduler) -> int:
         print_json({"name": args.name, "job": job})
     else:
         print(f"{args.name}: queued as job {job}")
+    if (kind := ledger.get(job).kind) in ledger.paused():
+        note(f"memory: held: `memory jobs resume {kind}`")
     return 0
 
 

@@ -106,6 +106,14 @@ def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: ForkedSandbox, ledge
     assert sandbox.json("jobs", "resume", "reflect.corpus") == {"kind": "reflect.corpus", "paused": False}
 
 
+def test_a_schedule_run_while_its_kind_is_paused_says_how_to_resume_it(sandbox: ForkedSandbox, ledger: Ledger) -> None:
+    told = "held: `memory jobs resume discover.scan`"
+    assert told not in sandbox.run("jobs", "schedule", "run", "discovery").stderr
+    ledger.pause("discover.scan")
+    for words in ((), ("--json",)):
+        assert told in sandbox.run("jobs", "schedule", "run", "discovery", *words).stderr
+
+
 @pytest.mark.parametrize(
     "arguments", [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")]
 )
