@@ -119,11 +119,7 @@ class _Wordings:
 class VaultMemories:
     """The entries that matter for some candidates, read in one pass over the vault and updated on each write."""
 
-    def __init__(
-        self,
-        store: VaultStore,
-        meaning: SemanticSimilarity | None = None,
-    ) -> None:
+    def __init__(self, store: VaultStore, meaning: SemanticSimilarity | None = None) -> None:
         self._store = store
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
