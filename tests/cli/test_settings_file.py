@@ -106,7 +106,7 @@ def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path)
     settings = load_settings(sandbox.environment)
     file = sandbox.root / "home" / ".claude" / "settings.json"
     file.write_text('{"hooks": ' + "[" * 100_000, "utf-8")
-    with pytest.raises(SettingsError, match=f"{file} is nested too deeply"):
+    with pytest.raises(SettingsError, match=rf"{file} is not valid JSON \(nested too deeply\)"):
         uninstall(settings)
     put(settings.hosts.codex_home / "config.toml", "a = " + "[" * 100_000)
     assert not trusted_by_codex(settings)
