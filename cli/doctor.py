@@ -362,8 +362,7 @@ def _pending_passages(context: Context) -> int:
 def _service(context: Context) -> Iterator[None]:
     """Run the block with a recall service: the running one, of any version, else a new one whose model is loaded.
 
-    A new one is stopped afterwards unless hooks will use it. Raises ServiceUnavailable if there is none: a running one
-    that does not answer is not stopped, since `memory service up` would then stop its worker as well.
+    A new one is stopped afterwards unless hooks will use it. Raises ServiceUnavailable if there is none.
     """
     is_ours = lock_holder(context.state.recall_lock) is None
     if _answers(context, time.monotonic() + ANSWER_SECONDS):

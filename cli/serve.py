@@ -21,9 +21,7 @@ EPILOG = """example:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service serve`."""
-    parser.add_argument(
-        "--stay", action="store_true", help="keep running without requests, as under `memory service up`"
-    )
+    parser.add_argument("--stay", action="store_true", help="keep running without requests, as under a process manager")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -84,8 +84,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     if not args.until_idle:
         _ = context.state
-        lower_priority()  # It works in the background.
-        return _run_forever(settings)
+        return run_forever(settings)
     if paused := pause_notice(settings):
         note(f"memory: {paused}")
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
@@ -105,8 +104,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 1 if report.dead or report.timed_out else 0
 
 
-def _run_forever(settings: Settings) -> int:
-    """Run workers one after another; each ends when the settings change."""
+def run_forever(settings: Settings) -> int:
+    """Run workers one after another until a signal; each ends when the settings change. Return the exit code."""
+    lower_priority()  # It works in the background.
     in_force = SettingsInForce(settings)
     while True:
         settings = in_force.take()

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from memoryvault.cli.terminal import read_line
 from memoryvault.cli.terminal_safety import PlainText, plain
-from memoryvault.cli.up import _relay
 from memoryvault.tests.sources.records import older
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -169,23 +168,3 @@ def test_a_review_at_a_terminal_shows_them_written_out(hostile: Sandbox) -> None
 def test_the_end_of_input_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(" y \n"))
     assert [read_line("go ahead? "), read_line("go ahead? ")] == ["y", ""]
-
-
-def test_up_prints_the_lines_of_its_programs_without_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    below = io.StringIO()
-    monkeypatch.setattr("sys.stdout", PlainText(below))
-    said = [sys.executable, "-c", "print('\\x1b]0;owned\\x07')"]
-    with subprocess.Popen(said, stdout=subprocess.PIPE, encoding="utf-8") as program:
-        _relay("worker", program)
-    assert below.getvalue().splitlines()[1].endswith(" worker | \\u001b]0;owned\\u0007")
-
-
-def test_up_prints_each_line_whole_since_two_threads_print(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-    below = io.StringIO()
-    monkeypatch.setattr(below, "write", written.append)
-    monkeypatch.setattr("sys.stdout", PlainText(below))
-    said = [sys.executable, "-c", "print('one'); print('two')"]
-    with subprocess.Popen(said, stdout=subprocess.PIPE, encoding="utf-8") as program:
-        _relay("worker", program)
-    assert [text[-4:] for text in written if text][1:] == ["one\n", "two\n"]
