@@ -59,8 +59,6 @@ EPILOG = """example:
 """
 
 SERVICE_PATIENCE_SECONDS = 60.0
-ANSWER_SECONDS = 10.0
-"""How long to wait for a running recall service to answer; one that still loads its model does answer."""
 PROBE_LEFT_SECONDS = 600.0
 """A probe older than this was left by a killed `memory doctor`."""
 # The question shares no content word with the note, so that only the model can find it.
@@ -206,13 +204,9 @@ def _running_worker(context: Context, process: int) -> Finding:
         if beat is None or beat.pid != process or not ledger.is_worker_silent(worker_times(context.env).lease):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
-    another = _what_starts_another(context, "memory service up")
-    todo = f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: {another}"
+    another = "the next session" if hooks_start_worker(context.settings) else "`memory service up`"
+    todo = f"`kill -CONT {process}` if it was stopped (Ctrl-Z), else `kill -9 {process}`: {another} starts another"
     return Finding("worker", "fault", f"process {process} has not responded for {silent}", todo)
-
-
-def _what_starts_another(context: Context, command: str) -> str:
-    return ("the next session" if hooks_start_worker(context.settings) else f"`{command}`") + " starts another"
 
 
 def _queue(context: Context) -> Finding:
@@ -360,44 +354,26 @@ def _pending_passages(context: Context) -> int:
 
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
-    """Run the block with a recall service: the running one, of any version, else a new one whose model is loaded.
+    """Run the block with a recall service whose model is loaded: the running one, else a new one.
 
     A new one is stopped afterwards unless hooks will use it. Raises ServiceUnavailable if there is none.
     """
     is_ours = lock_holder(context.state.recall_lock) is None
-    if _answers(context, time.monotonic() + ANSWER_SECONDS):
-        yield
-        return
     try:
-        is_up = ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
-        if not is_up and not _answers(context, 0.0):
+        if not ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True):
             with RecallClient(context.state.recall_socket) as client:
-                client.ping()
+                try:
+                    client.ping()  # It may only load its model for long.
+                except ServiceUnavailable as error:
+                    if (process := lock_holder(context.state.recall_lock)) is None:
+                        raise
+                    told = f"the recall service (process {process}) does not answer: `kill -9 {process}` ends it"
+                    raise ServiceUnavailable(told) from error
         yield
     finally:
         # Without hooks nothing would use it or stop it.
         if is_ours and not hooks_start_worker(context.settings):
             stop_background(context.state, "recall")
-
-
-def _answers(context: Context, until: float) -> bool:
-    """Wait until the running service answers, also while it loads its model; False if none runs or it ends.
-
-    Raises ServiceUnavailable if it does neither until then (`time.monotonic`).
-    """
-    with RecallClient(context.state.recall_socket) as client:
-        while (process := lock_holder(context.state.recall_lock)) is not None:
-            try:
-                client.ping(max(0.1, until - time.monotonic()))
-                return True
-            except ServiceUnavailable as error:
-                if time.monotonic() >= until:
-                    raise ServiceUnavailable(
-                        f"the recall service runs as process {process} and does not answer: `kill -9 {process}` ends "
-                        f"it, and {_what_starts_another(context, 'memory service serve')}"
-                    ) from error
-            time.sleep(0.1)
-    return False
 
 
 def _miner(context: Context) -> Finding:

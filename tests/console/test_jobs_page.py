@@ -1,13 +1,17 @@
 """Jobs, acted on by the functions of the commands; and the page of health."""
 
+import fcntl
 import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from memoryvault.console.times import ago, lasting, size, when_iso
+from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.ledger import Claim
-from memoryvault.tests.cli.test_doctor import hanging_service
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
@@ -82,6 +86,21 @@ def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> N
 def test_an_empty_vault_is_well(front: Front) -> None:
     text = visible(front.get("health"))
     assert "All is well. No worker runs now: memory service up" in text
+
+
+@contextmanager
+def hanging_service(state: StatePaths) -> Iterator[None]:
+    """A recall service that says it is process 4711, is connected to, and answers nothing."""
+    state.ensure()
+    make_socket_folder(state.recall_socket)
+    with socket.socket(socket.AF_UNIX) as silent, open(state.recall_lock, "w") as lock:
+        silent.bind(state.recall_socket)
+        silent.listen()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("4711\n")
+        lock.flush()
+        yield
+    leave_socket_folder(state.recall_socket)
 
 
 def test_a_recall_service_that_hangs_is_not_said_to_run(bed: Bed, front: Front) -> None:
