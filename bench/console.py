@@ -245,7 +245,6 @@ def addresses(bed: Bed, session: str, entries: int) -> dict[str, Sequence[str]]:
         "inbox": ["inbox"],
         "inbox, a page further on": [f"inbox?page={choose.randrange(1, 50)}" for _ in range(10)],
         "ideas": ["ideas"],
-        "watchlist": ["watchlist"],
         "review, one that is gone": ["review?item=personal-private/_review/gone.md"],
         "entry": ["entry?path=personal-private/_review/n00003.md"],
         "entry, with history and evidence": [f"entry?path={TOLD}"],

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ..context import Page
-from . import entry, health, ideas, inbox, jobs, recall, review, search, watchlist
+from . import entry, health, ideas, inbox, jobs, recall, review, search
 
 PAGES: tuple[Page, ...] = (
     review.PAGE,
     inbox.PAGE,
     ideas.PAGE,
-    watchlist.PAGE,
     search.PAGE,
     recall.PAGE,
     jobs.PAGE,

@@ -14,7 +14,7 @@ from ...hooks.wiring import is_wired
 from ...runtime.background import what_starts_a_worker
 from ...services.health_report import health_report
 from ...services.hook_log import HOOK_DAYS
-from ...services.pending_counts import PendingCounts
+from ...services.pending_counts import COMMANDS, PendingCounts
 from ...vault.pending import describe_other_places, describe_review
 from ..context import ConsoleContext, Page
 
@@ -38,11 +38,13 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 
 
 def _to_do(waiting: PendingCounts) -> list[tuple[str, str]]:
-    """What waits for the user, each with the page where it is decided on."""
+    """What waits for the user, each with the page where it is decided on, '' where only a command does."""
     counts = asdict(waiting)
     review = " and ".join(describe_review(counts))
-    places = {"inbox": "inbox", "ideas": "ideas", "patterns": "watchlist"}
-    others = [(phrase, places[place]) for place, phrase in describe_other_places(counts).items()]
+    others = [
+        (f"{phrase} ({COMMANDS[place]})", "") if place == "patterns" else (phrase, place)
+        for place, phrase in describe_other_places(counts).items()
+    ]
     return [*([(review, "review")] if review else []), *others]
 
 

@@ -142,32 +142,19 @@ class Watchlist:
             )
         return path
 
-    def decide(
-        self,
-        path: str,
-        decision: Decision,
-        *,
-        reason: Scrubbed | None = None,
-        run: str,
-        expected_hash: str | None = None,
-    ) -> VerdictOutcome:
+    def decide(self, path: str, decision: Decision, *, reason: Scrubbed | None = None, run: str) -> VerdictOutcome:
         """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable; nothing is changed
-        then.
-
-        `expected_hash` is the hash of the note as the user saw it.
-        """
+        then."""
         parts_of(path)
 
         def decided() -> VerdictOutcome:
             with self.journal.locked():
-                return self._carry_out(path, decision, reason, run, expected_hash)
+                return self._carry_out(path, decision, reason, run)
 
-        return retry_edit(decided, again=expected_hash is None)
+        return retry_edit(decided)
 
-    def _carry_out(
-        self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None
-    ) -> VerdictOutcome:
-        entry, today = read_seen(self.store, path, expected_hash, "is not there any more"), self.store.today()
+    def _carry_out(self, path: str, decision: Decision, reason: Scrubbed | None, run: str) -> VerdictOutcome:
+        entry, today = read_seen(self.store, path, gone="is not there any more"), self.store.today()
         fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
         if reason:
             fields["reason"] = reason

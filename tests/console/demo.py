@@ -19,7 +19,7 @@ from memoryvault.tests.review.support import RULE, Bed, make_bed
 from memoryvault.vault.entry import Source
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
 
-from .vaults import idea, inbox_note, nobody_came_back_to, pattern, transcript
+from .vaults import idea, inbox_note, nobody_came_back_to, transcript
 
 NOTES = json.loads(Path(__file__).with_name("demo_notes.json").read_text("utf-8"))
 GUESSED: tuple[tuple[str, str], ...] = (
@@ -109,11 +109,6 @@ def _waiting(bed: Bed, session: str) -> None:
         idea(bed, "Tides as a calendar feed", "Skippers ask for it every spring."),
     ]
     nobody_came_back_to(bed, *slugs[:2])
-    checklists = "A checklist for each kind of change, read before the review begins."
-    pattern(bed, "review-checklists", text=checklists, confidence="HIGH")
-    pattern(bed, "red-green-refactor", source="agent-skills", text="The failing test comes first, and is shown.")
-    worktrees = "Each task gets a worktree of its own."
-    pattern(bed, "worktree-for-each-task", source="agent-skills", text=worktrees, confidence="LOW")
 
 
 def _hooks(bed: Bed, chance: random.Random, now: datetime) -> None:

@@ -40,7 +40,6 @@ def pages(bed: Bed) -> Mapping[str, str]:
         "supersede": "review?item=personal-private/_review/use-npm-ci-in-pipelines.md&panel=supersede",
         "inbox": "inbox",
         "ideas": "ideas",
-        "watchlist": "watchlist",
         "search": "search?q=how+long+do+login+tokens+last%3F",
         "search-filters": "search?kind=decisions&project=shop",
         "search-nothing": "search?q=unheard-of+zebra",

@@ -1,6 +1,5 @@
 """The review in real Chromium: by keyboard, without scripts, on a phone."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from .browser import Windows, let_settle, press, said
 from .support import proposal
 from .test_jobs_page import dead_job, queued_job, state_of
 from .test_search_page import index, rule
-from .vaults import idea, inbox_note, pattern
+from .vaults import idea, inbox_note
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +106,6 @@ def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off
 
 INBOX = "personal-private/_inbox"
 INCUBATOR = "personal-private/_idea-incubator"
-WATCHLIST = "personal-private/_skill-watchlist"
 
 
 def act(page: Page, what: str, told: str) -> None:
@@ -133,11 +131,9 @@ def test_the_inbox_note_by_note(bed: Bed, windows: Windows) -> None:
     assert bed.store.exists(f"{INBOX}/parser-2.md")
 
 
-def test_ideas_and_patterns_by_key(bed: Bed, windows: Windows) -> None:
+def test_ideas_by_key(bed: Bed, windows: Windows) -> None:
     ideas = {"k": "Retry page", "a": "Tides as a calendar", "d": "Replay from a command"}
     slugs = {key: idea(bed, title, f"{title}, for the shop.") for key, title in ideas.items()}
-    for name in ("adopt-it", "later-on", "not-for-us"):
-        pattern(bed, name)
     today = bed.store.today()
     page = windows.sign_in()
     for key, told in (("k", "kept: "), ("a", "archived: "), ("d", "deleted: ")):
@@ -150,34 +146,6 @@ def test_ideas_and_patterns_by_key(bed: Bed, windows: Windows) -> None:
     assert tombstone.effective_status == "dismissed"
     act(page, "u", f"took back: deleted: {slugs['d']}")
     assert bed.store.read(f"{INCUBATOR}/{slugs['d']}/_index.md").effective_status == "incubating"
-
-    for key, name, told in (("p", "adopt-it", "promoted: "), ("f", "later-on", "deferred "), ("d", "not-for-us", "")):
-        page.goto(f"{windows.console.base}watchlist?item={WATCHLIST}/skill-list/{name}.md")
-        before = bed.files()
-        act(page, key, told or f"dismissed: {WATCHLIST}/_archive/skill-list/not-for-us.md")
-    promoted = bed.store.read(f"{WATCHLIST}/skill-list/adopt-it.md")
-    assert (promoted.status, str(promoted.extra["promoted"])) == ("active", today.isoformat())
-    later = str(bed.store.read(f"{WATCHLIST}/skill-list/later-on.md").extra["deferred_until"])
-    assert later > (today + timedelta(days=1)).isoformat()
-    assert bed.store.read(f"{WATCHLIST}/_archive/skill-list/not-for-us.md").status == "dismissed"
-    act(page, "u", "took back: dismissed: skill-list/not-for-us")
-    assert bed.files() == before
-
-
-@pytest.mark.parametrize("field", ["#reason", "#until"])
-def test_enter_in_a_field_decides_on_no_pattern(bed: Bed, windows: Windows, field: str) -> None:
-    pattern(bed, "adopt-it")
-    before = bed.files()
-    page = windows.sign_in()
-    page.goto(f"{windows.console.base}watchlist")
-    page.locator("#reason").fill("so")
-    page.locator(field).press("Enter")
-    expect(page.locator("#said")).to_contain_text("nothing was decided")
-    assert bed.files() == before
-    assert page.locator("#reason").input_value() == "so"
-    let_settle(page)
-    page.locator("button[value=dismiss]").click()
-    expect(page.locator("#said")).to_contain_text("dismissed: ")
 
 
 def test_jobs(bed: Bed, windows: Windows) -> None:
@@ -222,9 +190,8 @@ def test_one_endless_word_makes_no_page_of_it_wider_than_the_window(bed: Bed, wi
         f"personal-private/_review/{'b' * 100}.md", body, kind="preferences", status="pending", tags=[word[:200]]
     )
     inbox_note(bed, "long", word)
-    pattern(bed, "long", text=word)
     page = windows.sign_in("phone" if size == "phone" else "desktop")
-    for address in (f"entry?path={path}", f"review?item={path}", "watchlist", "inbox"):
+    for address in (f"entry?path={path}", f"review?item={path}", "inbox"):
         page.goto(windows.console.base + address)
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, address
     if size == "phone":
@@ -259,14 +226,3 @@ def test_what_is_written_from_right_to_left_begins_at_the_right(bed: Bed, window
     assert free_at_left(page.locator(".markdown p >> nth=1")) < 1
     page.goto(f"{windows.console.base}review?item={path}&panel=edit")
     assert page.locator("textarea").evaluate("one => getComputedStyle(one).unicodeBidi") == "plaintext"
-
-
-def test_on_a_phone_the_fields_of_a_pattern_stand_below_each_other(bed: Bed, windows: Windows) -> None:
-    pattern(bed, "one")
-    page = windows.sign_in("phone")
-    page.goto(windows.console.base + "watchlist")
-    why, until = page.locator("#reason").bounding_box(), page.locator("#until").bounding_box()
-    assert why
-    assert until
-    assert until["y"] >= why["y"] + why["height"]
-    assert why["width"] > 250

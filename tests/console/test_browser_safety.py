@@ -79,7 +79,6 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
     hostile(bed, "personal-private/_inbox/a.md", kind="preferences", status="inbox")
     hostile(bed, "personal-private/_inbox/b.md", kind="preferences", status="inbox")
     hostile(bed, "personal-private/_idea-incubator/evil/_index.md", kind="idea", status="incubating")
-    hostile(bed, "personal-private/_skill-watchlist/list/evil.md", kind="skill-pattern", status="pending")
     page = windows.sign_in()
     addresses = [
         *(one.name for one in PAGES),
@@ -90,7 +89,6 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "inbox",
         f"entry?path={OLD}",
         f"entry?path=personal-private/_review/{evil_name}.md",
-        "watchlist?view=all",
     ]
     for address in addresses:
         page.goto(windows.console.base + address)
@@ -99,7 +97,6 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "review": ("q", "item", "panel", "page", "other", "old"),
         "inbox": ("q", "view", "page"),
         "ideas": ("q", "idea", "page"),
-        "watchlist": ("q", "item", "view", "page"),
         "entry": ("path",),
         "search": ("q", "kind", "project", "status", "tag", "since", "filter", "page"),
         "recall": ("q", "session", "page"),
@@ -175,7 +172,6 @@ def hostile_state(bed: Bed) -> None:
     book.settle(book.reserve(evil("subject"), {"tokens": 9}), {"tokens": 7})
 
     hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
-    hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
     reconcile_now(bed.settings)
 
 
@@ -185,7 +181,6 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
     "jobs": ("kind", "error", "argument"),
     "health": ("hook", "purpose"),
-    "watchlist": (),
     "search?status=any": (),
     "search?q=pwned&weak=1&status=any": (),
 }

@@ -15,6 +15,7 @@ from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
+from .vaults import pattern
 
 
 def dead_job(bed: Bed) -> int:
@@ -86,6 +87,11 @@ def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> N
 def test_an_empty_vault_is_well(front: Front) -> None:
     text = visible(front.get("health"))
     assert "All is well. No worker runs now: memory service up" in text
+
+
+def test_patterns_that_wait_are_told_with_the_command_that_decides_on_them(bed: Bed, front: Front) -> None:
+    pattern(bed, "plan-first")
+    assert "For you: 1 pattern to adopt (memory skills watchlist)" in visible(front.get("health"))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The forms of inbox, ideas, watchlist and entry; no decision is made twice."""
+"""The forms of inbox, ideas and entry; no decision is made twice."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from memoryvault.tests.review.support import TABS, Bed, tabs
 from memoryvault.tests.support.files import put
 
 from .support import Front, proposal, said, visible
-from .vaults import idea, inbox_note, learned, nobody_came_back_to, pattern, transcript
+from .vaults import idea, inbox_note, learned, nobody_came_back_to, transcript
 
 FORM = re.compile(r'<form method="post" action="/here/([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
 
@@ -96,7 +96,6 @@ def test_what_was_looked_up_about_an_idea_is_listed_by_title(bed: Bed, front: Fr
         ("review", "personal-private/_review/huge.md"),
         ("inbox", "personal-private/_inbox/huge.md"),
         ("ideas", "personal-private/_idea-incubator/huge/_index.md"),
-        ("watchlist", "personal-private/_skill-watchlist/a/huge.md"),
     ],
 )
 def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Front, page: str, path: str) -> None:
@@ -143,39 +142,6 @@ def test_stale_ideas_come_first_and_only_those_that_are_shown_are_counted_as_to_
     assert "to answer" not in visible(front.get("ideas", q="alpha"))
     shutil.rmtree(bed.vault / "personal-private/_idea-incubator" / slug)
     assert "to answer" not in visible(front.get("ideas"))
-
-
-def test_a_pattern_that_another_window_decided_is_not_decided_again(bed: Bed, front: Front) -> None:
-    pattern(bed, "plan-first")
-    page = front.get("watchlist")
-    press(front, page, "watchlist/decide", decision="dismiss")
-    assert "decided elsewhere already" in said(press(front, page, "watchlist/decide", decision="promote"))
-    pattern(bed, "ask-twice")
-    page = front.get("watchlist")
-    press(front, page, "watchlist/decide", decision="promote")
-    assert "was changed since you saw it" in said(press(front, page, "watchlist/decide", decision="dismiss"))
-
-
-def test_what_was_typed_beside_a_decision_that_came_too_late_is_given_back(bed: Bed, front: Front) -> None:
-    pattern(bed, "plan-first")
-    page = front.get("watchlist")
-    bed.edit("personal-private/_skill-watchlist/skill-list/plan-first.md", "\n---\n", "\nseen: 2\n---\n")
-    again = press(front, page, "watchlist/decide", decision="defer", reason="after the release", until="2099-01-01")
-    assert "was changed since you saw it" in said(again)
-    assert 'name="reason" maxlength="500" value="after the release"' in again.text
-    assert 'name="until" value="2099-01-01"' in again.text
-
-
-def test_an_invalid_day_is_refused(bed: Bed, front: Front) -> None:
-    pattern(bed, "plan-first")
-    page = front.get("watchlist")
-    assert "is not a day" in said(press(front, page, "watchlist/decide", decision="defer", until="soon"))
-
-
-def test_what_is_deferred_and_decided_is_shown_when_asked_for(bed: Bed, front: Front) -> None:
-    pattern(bed, "later-on", deferred_until="2099-01-01")
-    assert "1 pattern deferred" in visible(front.get("watchlist"))
-    assert "deferred until 2099-01-01" in visible(front.get("watchlist", view="all"))
 
 
 def test_an_entry_shows_where_it_was_said_scrubbed_and_around_it(bed: Bed, front: Front) -> None:

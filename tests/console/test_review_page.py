@@ -216,7 +216,7 @@ def decide(bed: Bed, entry: Entry) -> str:
     return act.id
 
 
-@pytest.mark.parametrize("page", ["review", "inbox", "ideas", "watchlist"])
+@pytest.mark.parametrize("page", ["review", "inbox", "ideas"])
 def test_a_page_offers_to_undo_the_last_decision_of_any_process(bed: Bed, front: Front, page: str) -> None:
     first, second = proposal(bed, "one"), proposal(bed, "two")
     proposal(bed, "three")
