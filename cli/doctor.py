@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
-from ..hooks.wiring import WIRINGS, is_wired, needs_renewal, trusted_by_codex, wired_events
+from ..hooks.wiring import CLAUDE, WIRINGS, is_wired, needs_renewal, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
@@ -166,6 +166,8 @@ def _other_agents(context: Context) -> Finding:
     told: list[str] = []
     todo: list[str] = []
     for host, wiring in WIRINGS.items():
+        if host == CLAUDE:
+            continue
         events = wired_events(host, context.settings)
         if needs_renewal(host, context.settings):
             told.append(f"{wiring.title}: by an older version or incomplete")

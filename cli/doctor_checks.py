@@ -19,14 +19,13 @@ from ..hooks.client import adapter_of
 from ..hooks.install import (
     EVENTS,
     STUB,
-    hook_argv,
     installed_events,
     launcher_in,
     plugin_installed,
     started_by,
     switched_off,
 )
-from ..hooks.wiring import WIRINGS, is_wired, wired_events
+from ..hooks.wiring import WIRINGS, hook_argv, is_wired, wired_events
 from ..runtime.background import may_start
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import EntryNotFound, MemoryVaultError
@@ -209,7 +208,7 @@ def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str]
     wired = {
         adapter_of(host).EVENTS.get(event, event) for host in WIRINGS for event in wired_events(host, context.settings)
     }
-    wired |= {*EVENTS} if plugin_installed(context.settings) else {*installed_events(context.settings)}
+    wired |= {*EVENTS} if plugin_installed(context.settings) else set()
     absent = [event for event in EVERY_SESSION if event in wired and not came[event]]
     others = {event: count for event, count in came.items() if count >= LEAST_OF_OTHERS}
     if not absent or not others:

@@ -7,17 +7,8 @@ import shlex
 import sys
 from contextlib import suppress
 
-from ..hooks.install import (
-    InstallOutcome,
-    UninstallOutcome,
-    actions_installed,
-    claude_is_wired,
-    install_actions,
-    may_offer_actions,
-    remember_asked,
-    uninstall_actions,
-)
-from ..hooks.wiring import hosts_with_actions, plugin_has_actions, set_plugin_actions, wire_actions
+from ..hooks.install import may_offer_actions, remember_asked
+from ..hooks.wiring import CLAUDE, hosts_with_actions, wire_actions
 from ..runtime.errors import IndexUnavailable, UsageError
 from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
@@ -74,15 +65,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _wire_actions(args: argparse.Namespace, settings: Settings) -> int:
-    plugin = set_plugin_actions(settings, on=args.on)
-    done: list[InstallOutcome | UninstallOutcome] = [plugin] if plugin is not None else []
-    done += [wire_actions(host, settings, on=args.on) for host in hosts_with_actions(settings)]
-    if not done or args.off or claude_is_wired(settings):
-        done.append(install_actions(settings) if args.on else uninstall_actions(settings))
+    done = [wire_actions(host, settings, on=args.on) for host in hosts_with_actions(settings) or [CLAUDE]]
     remember_asked(settings)
     changed = [each for each in done if each.changed]
     if args.json:
-        print_json({"on": args.on, "changed": bool(changed), "file": str((changed or done)[-1].settings_file)})
+        print_json({"on": args.on, "changed": bool(changed), "file": str((changed or done)[0].settings_file)})
         return 0
     state = "on" if args.on else "off"
     for each in changed or done:
@@ -129,7 +116,7 @@ def _print_state(args: argparse.Namespace, context: Context) -> int:
 
 
 def _are_actions_wired(settings: Settings) -> bool:
-    return actions_installed(settings) or plugin_has_actions(settings) or any(hosts_with_actions(settings).values())
+    return any(hosts_with_actions(settings).values())
 
 
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:
@@ -145,7 +132,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     agreed = is_agreed(QUESTION)
     remember_asked(settings)
     if agreed:
-        done = install_actions(settings)
+        done = wire_actions(CLAUDE, settings, on=True)
         print(f"watching what the agent does: on, in {home_path(done.settings_file)}")
     else:
         note("memory: not now; `memory guard --on` does it later")

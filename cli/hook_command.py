@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from ..hooks.install import ACTION_EVENTS, EVENTS, hook_argv, launcher_in, write_launcher
-from ..hooks.wiring import CLAUDE, HOSTS, host_argv
+from ..hooks.install import ACTION_EVENTS, EVENTS, launcher_in, write_launcher
+from ..hooks.wiring import CLAUDE, HOSTS, hook_argv
 from ..runtime.errors import SettingsError, UsageError
 from ..runtime.layout import state_root
 from .context import Context
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {fault}")
     launcher = launcher_in(state_root(context.env))
     try:
-        argv = hook_argv(args.event, launcher) if args.host == CLAUDE else host_argv(args.host, args.event, launcher)
+        argv = hook_argv(args.event, launcher, args.host)
     except SettingsError as error:
         raise UsageError(str(error)) from error
     write_launcher(launcher)

@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..hooks.install import EVENTS, hook_argv, launcher_in, write_launcher
+from ..hooks.install import EVENTS, launcher_in, write_launcher
+from ..hooks.wiring import hook_argv
 from ..runtime.errors import MemoryVaultError
 from ..runtime.settings import Settings
 from ..services.hook_log import TRIAL_SESSION, budget_ms

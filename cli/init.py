@@ -15,19 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ..console.times import size
-from ..hooks.install import (
-    HostFileUnwritable,
-    InstallOutcome,
-    file_of,
-    install,
-    installed_events,
-    plugin_installed,
-    settings_file_of,
-    uninstall,
-)
+from ..hooks.install import HostFileUnwritable, WiringOutcome, file_of, plugin_installed, settings_file_of
 from ..hooks.made_folders import note_missing
 from ..hooks.skill import SKILL, has_skill, install_skill, is_wanted, remove_skill, skill_folder
-from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, wired_events
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, needs_renewal, uninstall_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.embedder import DEFAULT_MODEL, model_name
 from ..index.model_download import endpoint_of
@@ -315,17 +306,17 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
         if host == CLAUDE and with_plugin:
             note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
             continue
-        is_claude = host == CLAUDE
-        file = settings_file_of(settings) if is_claude else file_of(WIRINGS[host], settings)
-        if installed_events(settings) if is_claude else wired_events(host, settings):
+        wiring = WIRINGS[host]
+        file, home = file_of(wiring, settings), wiring.home(settings)
+        if wired_events(host, settings) or needs_renewal(host, settings):
             note(f"memory: hooks of ours are in {home_path(file)}; they are brought up to date")
         else:
             how = ", with a copy of it made first" if os.path.exists(file) else " (it will be made)"
             note(f"memory: hooks go into {home_path(file)}{how}")
-            if is_claude and not file.parent.is_dir():
-                others = ", ".join(host for host in HOSTS if host != CLAUDE)
+            if not home.is_dir():
+                others = ", ".join(other for other in HOSTS if other != host)
                 note(
-                    f"memory: Claude Code seems not to be installed: {home_path(file.parent)} is not there; "
+                    f"memory: {wiring.title} seems not to be installed: {home_path(home)} is not there; "
                     f"`memory init --host NAME` wires another: {others}"
                 )
     for host in hosts:
@@ -387,13 +378,14 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
     return settings, stopped
 
 
-def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOutcome]:
-    """Install the hooks and the skill for each host. Raises SettingsError."""
+def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, WiringOutcome]:
+    """Install the hooks and the skill for each host; with the plugin, which brings Claude Code's, remove those from its
+    settings instead. Raises SettingsError."""
     with suppress(OSError):  # An uninstall then leaves empty folders: no reason to refuse.
         note_missing(settings, (folder for host in setup.hosts for folder in _folders_of(host, settings)))
     try:
         done = {
-            host: _wire(settings, with_plugin=setup.with_plugin) if host == CLAUDE else install_for(host, settings)
+            host: (uninstall_for if host == CLAUDE and setup.with_plugin else install_for)(host, settings)
             for host in HOSTS
             if host in setup.hosts
         }
@@ -413,8 +405,7 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, InstallOut
 
 def _folders_of(host: str, settings: Settings) -> tuple[Path, Path]:
     """The folders that the host's hooks and skill are written to."""
-    file = settings_file_of(settings) if host == CLAUDE else WIRINGS[host].file(settings)
-    return file.parent, skill_folder(host, settings).parent
+    return WIRINGS[host].file(settings).parent, skill_folder(host, settings).parent
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
@@ -429,14 +420,6 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
     runs = may_work and _worker_runs(settings)
     progress = _follow(settings, run_queued, quiet=quiet) if run_queued is not None and runs else None
     return FirstRun(plan, runs, progress)
-
-
-def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
-    """Install Claude Code's hooks; with the plugin, which brings them, remove them from its settings instead."""
-    if not with_plugin:
-        return install(settings)
-    taken_out = uninstall(settings)
-    return InstallOutcome(taken_out.settings_file, taken_out.changed, None, ())
 
 
 def _note_sources(settings: Settings, *, confirmed: bool) -> None:
@@ -485,8 +468,8 @@ def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
 # The report
 
 
-def _hooks_json(hooks: Mapping[str, InstallOutcome], settings: Settings, *, with_plugin: bool) -> dict[str, Any]:
-    claude = hooks.get(CLAUDE) or InstallOutcome(settings_file_of(settings), False, None, ())
+def _hooks_json(hooks: Mapping[str, WiringOutcome], settings: Settings, *, with_plugin: bool) -> dict[str, Any]:
+    claude = hooks.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
     return {
         "hooks": "plugin" if with_plugin else str(claude.settings_file),
         "changed": claude.changed,

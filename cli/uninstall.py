@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import UninstallOutcome, plugin_installed, settings_file_of, uninstall
+from ..hooks.install import WiringOutcome, plugin_installed, settings_file_of
 from ..hooks.made_folders import remove_empty
 from ..hooks.skill import remove_skill
-from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
+from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
-from ..runtime.settings import PartialSettings
+from ..runtime.settings import PartialSettings, Settings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from .context import Context
 from .output import add_json, home_path, note, print_json
@@ -24,7 +24,7 @@ EPILOG = """example:
   memory uninstall
 """
 
-HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in WIRINGS))
+HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in HOSTS if host != CLAUDE))
 PLACES = frozenset({"vault.path", *HOST_PLACES})
 
 
@@ -32,9 +32,8 @@ PLACES = frozenset({"vault.path", *HOST_PLACES})
 class Uninstalled:
     """What was removed from the agents' files, and what was stopped."""
 
-    claude: UninstallOutcome
-    others: Mapping[str, UninstallOutcome]
-    """By host."""
+    hosts: Mapping[str, WiringOutcome]
+    """By host, of those whose file could be read."""
     skills: Sequence[Path]
     """Folders from which our skill was removed."""
     unit_removed: bool
@@ -53,48 +52,44 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """
     context, readable = context.despite_faults()
     _print_faults(readable)
-    unreadable = set()
-    claude = UninstallOutcome(settings_file_of(context.settings), False, False)
-    others = {}
+    settings = context.settings
+    hosts = {}
     for host in HOSTS:
         try:
-            if host == CLAUDE:
-                claude = uninstall(context.settings)
-            else:
-                others[host] = uninstall_for(host, context.settings)
+            hosts[host] = uninstall_for(host, settings)
         except SettingsError as error:  # A damaged file of one agent does not stop the rest.
             note(f"memory: {error}")
-            unreadable.add(host)
     try:
         unit_removed = service_manager(context.env).remove()
     except ServiceManagerUnavailable as error:
         note(f"memory: {error}")
         unit_removed = False
-    state = None if context.settings.vault_path is None else context.settings.state
+    state = None if settings.vault_path is None else settings.state
     stopped: list[str] = []
     if state is not None:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
-    skills = [folder for host in HOSTS if (folder := remove_skill(host, context.settings)) is not None]
-    if not unreadable:
-        remove_empty(context.settings)
-    done = Uninstalled(claude, others, skills, unit_removed, stopped)
+    skills = [folder for host in HOSTS if (folder := remove_skill(host, settings)) is not None]
+    if len(hosts) == len(HOSTS):
+        remove_empty(settings)
+    done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
-        print_json(_as_json(done))
+        print_json(_as_json(done, settings))
     else:
-        _print_outcome(done, context, is_claude_known=CLAUDE not in unreadable)
-    return 1 if unreadable or readable.unread & PLACES else 0
+        _print_outcome(done, context)
+    return 1 if len(hosts) < len(HOSTS) or readable.unread & PLACES else 0
 
 
-def _as_json(done: Uninstalled) -> dict[str, Any]:
+def _as_json(done: Uninstalled, settings: Settings) -> dict[str, Any]:
+    claude = done.hosts.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
     return {
-        "hooks": str(done.claude.settings_file),
-        "changed": done.claude.changed,
-        "restored": done.claude.restored,
+        "hooks": str(claude.settings_file),
+        "changed": claude.changed,
+        "restored": claude.restored,
         "hosts": {
             host: {"file": str(each.settings_file), "restored": each.restored}
-            for host, each in done.others.items()
-            if each.changed
+            for host, each in done.hosts.items()
+            if each.changed and host != CLAUDE
         },
         "skills": [str(folder) for folder in done.skills],
         "service_removed": done.unit_removed,
@@ -102,11 +97,11 @@ def _as_json(done: Uninstalled) -> dict[str, Any]:
     }
 
 
-def _print_outcome(done: Uninstalled, context: Context, *, is_claude_known: bool) -> None:
+def _print_outcome(done: Uninstalled, context: Context) -> None:
     """Print what was removed and what stays."""
-    changed = [each for each in (done.claude, *done.others.values()) if each.changed]
-    if not changed and is_claude_known:
-        print(f"there were no hooks of ours in {home_path(done.claude.settings_file)}")
+    changed = [each for each in done.hosts.values() if each.changed]
+    if not changed and CLAUDE in done.hosts:
+        print(f"there were no hooks of ours in {home_path(done.hosts[CLAUDE].settings_file)}")
     for each in changed:
         how = "has no hooks of ours any more"
         if each.restored:
@@ -114,7 +109,7 @@ def _print_outcome(done: Uninstalled, context: Context, *, is_claude_known: bool
         print(f"{home_path(each.settings_file)} {how}")
     for folder in done.skills:
         print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
-    if is_claude_known and plugin_installed(context.settings):
+    if CLAUDE in done.hosts and plugin_installed(context.settings):
         print("the Claude Code plugin stays: `claude plugin uninstall memory@memoryvault` removes it")
     if done.stopped:
         print("stopped: " + ", ".join(done.stopped))

@@ -126,22 +126,16 @@ CLAUDE_WIRING = HostWiring(
 
 
 @dataclass(frozen=True)
-class InstallOutcome:
-    """What `install` did. `warnings` are sentences for the user."""
+class WiringOutcome:
+    """What was done to a host's file. `warnings` are sentences for the user."""
 
     settings_file: Path
     changed: bool
-    backup: Path | None
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class UninstallOutcome:
-    """What `uninstall` did. `restored`: the file has the bytes it had before the install."""
-
-    settings_file: Path
-    changed: bool
-    restored: bool
+    backup: Path | None = None
+    """The copy that was made before the first change."""
+    restored: bool = False
+    """Whether the file has the bytes again that it had before its first change."""
+    warnings: tuple[str, ...] = ()
 
 
 def stub_argv(event: str) -> list[str]:
@@ -156,13 +150,6 @@ def stub_argv(event: str) -> list[str]:
 def launcher_in(state_root: str | os.PathLike[str]) -> str:
     """Path of the launcher in a state folder."""
     return os.path.join(state_root, "run", LAUNCHER)
-
-
-def hook_argv(event: str, launcher: str) -> list[str]:
-    """Return the exact argv that Claude Code runs for `event`. Raises SettingsError for an unknown event."""
-    if event not in (*EVENTS, *ACTION_EVENTS):
-        raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join((*EVENTS, *ACTION_EVENTS))}")
-    return CLAUDE_WIRING.argv(event, launcher)
 
 
 def write_launcher(launcher: str) -> None:
@@ -205,36 +192,16 @@ def settings_file_of(settings: Settings) -> Path:
     return file_of(CLAUDE_WIRING, settings)
 
 
-def install(settings: Settings) -> InstallOutcome:
-    """Add our hooks to settings.json; a second call changes nothing.
+def install_entries(wiring: HostWiring, settings: Settings, **added: Any) -> WiringOutcome:
+    """Add our entries to the host's file; a second call changes nothing. `added`: options for `add_entries`.
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return install_entries(CLAUDE_WIRING, settings, _warnings(read_settings(settings_file_of(settings))))
-
-
-def install_actions(settings: Settings) -> InstallOutcome:
-    """Add the hooks of tool calls to settings.json, whether or not ours are there already. Raises as `install`."""
-    warnings = _warnings(read_settings(settings_file_of(settings)))
-    return install_entries(CLAUDE_WIRING, settings, warnings, actions=True, others=False)
-
-
-def install_entries(
-    wiring: HostWiring, settings: Settings, warnings: Sequence[str] = (), **added: Any
-) -> InstallOutcome:
-    """Add our entries to the host's file. `added`: options for `add_entries`. Raises as `install` does."""
     path, launcher = file_of(wiring, settings), launcher_in(settings.state_root)
     write_launcher(launcher)
     add = partial(add_entries, wiring, launcher=launcher, **added)
     changed, backup = add_to_file(path, add, partial(remove_entries, wiring))
-    return InstallOutcome(path, changed, backup, tuple(warnings))
-
-
-def uninstall_actions(settings: Settings) -> UninstallOutcome:
-    """Remove the hooks of tool calls and leave our others. Raises as `uninstall`."""
-    launcher = launcher_in(settings.state_root)
-    add = partial(add_entries, CLAUDE_WIRING, launcher=launcher, actions=True, others=False)
-    return remove_from_file(settings_file_of(settings), add, partial(remove_entries, CLAUDE_WIRING, only=ACTION_EVENTS))
+    return WiringOutcome(path, changed, backup)
 
 
 def actions_installed(settings: Settings) -> bool:
@@ -307,26 +274,27 @@ class HostFileUnwritable(SettingsError):
         self.by_hand = by_hand
 
 
-def uninstall(settings: Settings) -> UninstallOutcome:
-    """Remove our hooks. If that leaves the settings of the copy, restore the copy's bytes and delete the copy.
+def uninstall_entries(wiring: HostWiring, settings: Settings, *, only_actions: bool = False) -> WiringOutcome:
+    """Remove our entries from the host's file, or those for tool calls alone. Raises as `remove_from_file`."""
+    launcher = launcher_in(settings.state_root)
+    added: dict[str, Any] = {"actions": True, "others": False} if only_actions else {}
+    return remove_from_file(
+        file_of(wiring, settings),
+        partial(add_entries, wiring, launcher=launcher, **added),
+        partial(remove_entries, wiring, only=wiring.actions if only_actions else None),
+    )
+
+
+def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> WiringOutcome:
+    """Change a host's file by `remove`. If that leaves the settings of the copy, restore the copy's bytes and delete
+    the copy. `add`: what was done to the copy.
 
     Raises SettingsError if the file is no JSON object or cannot be written; it is then unchanged.
     """
-    return uninstall_entries(CLAUDE_WIRING, settings)
-
-
-def uninstall_entries(wiring: HostWiring, settings: Settings) -> UninstallOutcome:
-    """Remove our entries from the host's file. Raises as `uninstall`."""
-    add = partial(add_entries, wiring, launcher=launcher_in(settings.state_root))
-    return remove_from_file(file_of(wiring, settings), add, partial(remove_entries, wiring))
-
-
-def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json]) -> UninstallOutcome:
-    """Change a host's file by `remove`, and restore the copy as `uninstall` does. `add`: what was done to the copy."""
     before, document = _read(path)
     cleaned = remove(document)
     if before is None or cleaned == document:
-        return UninstallOutcome(path, False, False)
+        return WiringOutcome(path, False)
     copy = _copy_of(path)
     original = copy.read_bytes() if copy.exists() else None
     if original is None:
@@ -339,7 +307,7 @@ def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[
         _replace_or_refuse(path, before, original if restored and original is not None else _dump(cleaned, before))
     if restored:
         copy.unlink(missing_ok=True)
-    return UninstallOutcome(path, True, restored)
+    return WiringOutcome(path, True, restored=restored)
 
 
 def _copy_of(path: Path) -> Path:
@@ -562,12 +530,8 @@ def precompile() -> None:
 def switched_off(settings: Settings) -> str:
     """Return why Claude Code runs none of our hooks, '' if no setting prevents it. Raises SettingsError for bad
     settings."""
-    return next(iter(_warnings(read_settings(settings_file_of(settings)))), "")
-
-
-def _warnings(document: Json) -> tuple[str, ...]:
-    if document.get("disableAllHooks") is True:
-        return ("Claude Code's setting disableAllHooks is on: no hook will run until you switch it off",)
+    if read_settings(settings_file_of(settings)).get("disableAllHooks") is True:
+        return "Claude Code's setting disableAllHooks is on: no hook will run until you switch it off"
     for path in MANAGED_FILES:
         try:
             managed = read_settings(path)
@@ -575,8 +539,8 @@ def _warnings(document: Json) -> tuple[str, ...]:
             continue  # The host's own business: it says so itself.
         for name in ("disableAllHooks", "allowManagedHooksOnly"):
             if managed.get(name) is True:
-                return (f"{path} has {name} on: no hook of yours will run until its administrator allows it",)
-    return ()
+                return f"{path} has {name} on: no hook of yours will run until its administrator allows it"
+    return ""
 
 
 def _read(path: Path) -> tuple[bytes | None, Json]:

@@ -1,4 +1,4 @@
-"""Install the hooks in the files of the other hosts, each with its names of events and its shape of entries.
+"""Install the hooks in the files of the hosts, each with its names of events and its shape of entries.
 
 The files are merged, copied before and restored as in `install.py`.
 """
@@ -26,12 +26,12 @@ from .extension import (
     why_no_hook_runs,
 )
 from .install import (
+    CLAUDE_WIRING,
     NAME,
     HostFileUnwritable,
     HostWiring,
-    InstallOutcome,
     Json,
-    UninstallOutcome,
+    WiringOutcome,
     add_entries,
     argv_of,
     claude_is_wired,
@@ -46,6 +46,7 @@ from .install import (
     lines_by_hand,
     precompile,
     read_settings,
+    switched_off,
     uninstall_entries,
     write_launcher,
 )
@@ -54,6 +55,7 @@ CLAUDE = "claude"
 WIRINGS: Mapping[str, HostWiring] = {
     wiring.name: wiring
     for wiring in (
+        CLAUDE_WIRING,
         HostWiring(
             "codex",
             "Codex CLI",
@@ -87,6 +89,7 @@ WIRINGS: Mapping[str, HostWiring] = {
             lambda settings: settings.hosts.opencode_home,
             lambda settings: settings.hosts.opencode_home / opencode.PLUGIN_FILE,
             "plugin",
+            actions={"PreToolUse": 5, "PostToolUseFailure": 5},
         ),
         HostWiring(
             "gemini",
@@ -102,10 +105,10 @@ WIRINGS: Mapping[str, HostWiring] = {
         ),
     )
 }
-HOSTS = (CLAUDE, *WIRINGS)
+HOSTS = tuple(WIRINGS)
 
 
-def host_argv(host: str, event: str, launcher: str) -> list[str]:
+def hook_argv(event: str, launcher: str, host: str = CLAUDE) -> list[str]:
     """Return the exact argv that `host` runs for `event`. Raises SettingsError if the host has no hook for it."""
     events = (*WIRINGS[host].events, *WIRINGS[host].actions)
     if event not in events:
@@ -113,18 +116,18 @@ def host_argv(host: str, event: str, launcher: str) -> list[str]:
     return WIRINGS[host].argv(event, launcher)
 
 
-def install_for(host: str, settings: Settings) -> InstallOutcome:
+def install_for(host: str, settings: Settings) -> WiringOutcome:
     """Add our hooks to the host's file; a second call changes nothing. Raises SettingsError."""
     wiring = WIRINGS[host]
     warnings = tuple(_warnings(wiring, settings))
     if wiring.shape == "plugin":
         write_launcher(launcher_in(settings.state_root))
-        return InstallOutcome(file_of(wiring, settings), _install_plugin(wiring, settings), None, warnings)
+        return WiringOutcome(file_of(wiring, settings), _install_plugin(wiring, settings), warnings=warnings)
     if host != "gemini":
-        return install_entries(wiring, settings, warnings)
+        return replace(install_entries(wiring, settings), warnings=warnings)
     try:
-        outcome = install_entries(wiring, settings, warnings)
-        return replace(outcome, changed=install_manifest(settings) or outcome.changed)
+        outcome = install_entries(wiring, settings)
+        return replace(outcome, changed=install_manifest(settings) or outcome.changed, warnings=warnings)
     except HostFileUnwritable as error:
         entries = lines_by_hand(partial(add_entries, wiring, launcher=launcher_in(settings.state_root)))
         files = ((manifest_file(settings), manifest_by_hand()), (wiring.file(settings), entries))
@@ -132,18 +135,25 @@ def install_for(host: str, settings: Settings) -> InstallOutcome:
         raise HostFileUnwritable(error.problem, by_hand, "these two files") from error
 
 
-def wire_actions(host: str, settings: Settings, *, on: bool) -> InstallOutcome:
+def wire_actions(host: str, settings: Settings, *, on: bool) -> WiringOutcome:
     """Add the hooks of tool calls to the host's file, or take them out; our others stay. Raises SettingsError."""
-    return install_entries(WIRINGS[host], settings, actions=on)
+    wiring = WIRINGS[host]
+    if wiring.shape == "plugin":
+        changed = hosts_with_actions(settings).get(host) is not on and _install_plugin(wiring, settings, actions=on)
+        return WiringOutcome(file_of(wiring, settings), changed)
+    if on:
+        return install_entries(wiring, settings, actions=True, others=False)
+    return uninstall_entries(wiring, settings, only_actions=True)
 
 
 def hosts_with_actions(settings: Settings) -> dict[str, bool]:
     """Return, for each wired host that has events of tool calls, whether those are wired. Raises SettingsError."""
-    wired = {host: wired_events(host, settings) for host, wiring in WIRINGS.items() if wiring.actions}
-    return {host: set(WIRINGS[host].actions) <= set(events) for host, events in wired.items() if events}
+    wired = {host: set(wired_events(host, settings)) for host, wiring in WIRINGS.items() if wiring.actions}
+    is_ours = {host: bool(events) for host, events in wired.items()} | {CLAUDE: claude_is_wired(settings)}
+    return {host: events.issuperset(WIRINGS[host].actions) for host, events in wired.items() if is_ours[host]}
 
 
-def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
+def uninstall_for(host: str, settings: Settings) -> WiringOutcome:
     """Remove our hooks from the host's file. Raises SettingsError."""
     wiring = WIRINGS[host]
     if wiring.shape == "plugin":
@@ -151,7 +161,7 @@ def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
             removed = opencode.remove_plugin(str(wiring.home(settings)))
         except OSError as error:
             raise SettingsError(f"{wiring.file(settings)} cannot be removed: {error.strerror}") from error
-        return UninstallOutcome(file_of(wiring, settings), removed, removed)
+        return WiringOutcome(file_of(wiring, settings), removed, restored=removed)
     outcome = uninstall_entries(wiring, settings)
     if host == "gemini":
         uninstall_manifest(settings)
@@ -166,7 +176,9 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
         return ()
     if wiring.shape == "plugin":
         try:
-            return tuple(wiring.events) if opencode.is_current(str(wiring.home(settings)), launcher) else ()
+            home = str(wiring.home(settings))
+            events = (*wiring.events, *(wiring.actions if opencode.has_actions(home) else ()))
+            return events if opencode.is_current(home, launcher) else ()
         except OSError as error:
             raise SettingsError(f"{wiring.file(settings)} cannot be read: {error.strerror}") from error
     document = read_settings(file_of(wiring, settings))
@@ -192,23 +204,6 @@ def needs_renewal(host: str, settings: Settings) -> bool:
     if is_outdated(wiring, document, launcher_in(settings.state_root)):
         return True
     return host == "gemini" and bool(events_with_ours(wiring, document)) and not is_current_manifest(settings)
-
-
-def set_plugin_actions(settings: Settings, *, on: bool) -> InstallOutcome | None:
-    """Make OpenCode's plugin run the hook at tool calls, or stop that; return None if there is no plugin.
-
-    Raises SettingsError.
-    """
-    wiring = WIRINGS[opencode.HOST]
-    if not wired_events(wiring.name, settings):
-        return None
-    changed = plugin_has_actions(settings) is not on and _install_plugin(wiring, settings, actions=on)
-    return InstallOutcome(file_of(wiring, settings), changed, None, ())
-
-
-def plugin_has_actions(settings: Settings) -> bool:
-    """Whether OpenCode's plugin runs the hook at tool calls."""
-    return opencode.has_actions(str(WIRINGS[opencode.HOST].home(settings)))
 
 
 def _install_plugin(wiring: HostWiring, settings: Settings, *, actions: bool | None = None) -> bool:
@@ -255,9 +250,8 @@ def _places(events: Json) -> Iterator[str]:
 
 
 def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
-    home = wiring.home(settings)
-    if not home.is_dir():
-        yield f"{wiring.title} seems not to be installed: {home} is not there"
+    if wiring.name == CLAUDE and (why := switched_off(settings)):
+        yield why
     if wiring.experimental:
         yield f"{wiring.title} is experimental: its hooks were never run against the program itself"
     if wiring.name == "gemini" and (why := why_no_hook_runs(settings)):

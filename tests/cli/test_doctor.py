@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +34,13 @@ from memoryvault.cli.output import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks import install as install_module
-from memoryvault.hooks.install import STUB, install, launcher_in, settings_file_of, uninstall
-from memoryvault.hooks.wiring import install_for
+from memoryvault.hooks.install import STUB, launcher_in, settings_file_of
+from memoryvault.hooks.wiring import install_for, uninstall_for
 from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.index.models import wanted_model
 from memoryvault.runtime import hooklog
 from memoryvault.runtime.process_lock import ProcessLock, lock_holder
-from memoryvault.runtime.settings import Settings
 from memoryvault.services.device import SETTINGS_NOTE
 from memoryvault.services.health_report import health_report
 from memoryvault.services.stores import open_index
@@ -130,12 +128,12 @@ def test_a_worker_that_gives_no_sign_of_life_is_a_fault(context: Context, monkey
 
 def test_without_hooks_doctor_does_not_promise_that_a_session_starts_a_worker(context: Context) -> None:
     context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
-    install(context.settings)
+    install_for("claude", context.settings)
     assert _worker(context).todo == "the next session starts it, or `memory service up`"
     assert "starts the worker" in doctor_checks.login_service(context).detail
     by_hand = Context({**context.env, "MEMORY_AUTOSTART": "false"})
     assert _worker(by_hand).todo == "`memory service up`"
-    uninstall(context.settings)
+    uninstall_for("claude", context.settings)
     assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory service up`")
     assert doctor_checks.login_service(context).detail == "none"
     hooks = doctor_checks.hooks_wired(context)
@@ -155,11 +153,11 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
         assert "came back" in _round_trip(context).detail
         assert list(sandbox.vault.rglob("*.md")) == [], "nothing is left of it"
         assert lock_holder(context.state.recall_lock) is None
-        install(context.settings)
+        install_for("claude", context.settings)
         assert "came back" in _round_trip(context).detail
         running = lock_holder(context.state.recall_lock)
         assert running is not None
-        uninstall(context.settings)
+        uninstall_for("claude", context.settings)
         assert "came back" in _round_trip(context).detail
         assert lock_holder(context.state.recall_lock) == running, "it ran before"
     finally:
@@ -225,7 +223,7 @@ def test_a_recall_service_that_does_not_come_up_is_named(context: Context, monke
 
 
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
-    install(context.settings)
+    install_for("claude", context.settings)
     file = settings_file_of(context.settings)
     file.write_text(json.dumps({**json.loads(file.read_text()), "disableAllHooks": True}))
     finding = doctor_checks.hooks_wired(context)
@@ -304,14 +302,14 @@ def test_the_last_hook_is_judged(
     ("came", "absent"),
     [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User"), (("SessionEnd",), "no Stop")],
 )
-@pytest.mark.parametrize("wire", [install, partial(install_for, "gemini")], ids=["claude", "gemini"])
+@pytest.mark.parametrize("host", ["claude", "gemini"])
 def test_an_event_of_every_session_that_never_came_is_a_fault(
-    context: Context, came: tuple[str, ...], absent: str, wire: Callable[[Settings], object]
+    context: Context, came: tuple[str, ...], absent: str, host: str
 ) -> None:
     for event in came * 3:
         line_of_a_hook(context, timedelta(minutes=3), hook=event)
     assert doctor_checks.last_hook(context).grade == "ok", "nothing is wired that should bring more"
-    wire(context.settings)
+    install_for(host, context.settings)
     found = doctor_checks.last_hook(context)
     assert found.grade == "fault"
     assert absent in found.detail
@@ -330,7 +328,7 @@ def test_hooks_that_another_version_of_python_left_are_no_fault(
     package.symlink_to(STUB.parents[1])
     for module in (install_module, doctor_checks):
         monkeypatch.setattr(module, "STUB", package / "hooks" / "stub.py")
-    install(context.settings)
+    install_for("claude", context.settings)
     assert doctor_checks.hooks_wired(context).grade == "ok"
     launcher = Path(launcher_in(context.settings.state_root))
     launcher.write_text(launcher.read_text().replace(f"/{running}/", "/python3.9/"))

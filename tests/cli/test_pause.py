@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.reflect import ended_by_pause
-from memoryvault.hooks.install import install
+from memoryvault.hooks.wiring import install_for
 from memoryvault.runtime.errors import QueueUnavailable, UsageError
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
@@ -89,7 +89,7 @@ def test_resume_says_that_sessions_are_recorded_where_an_agent_is_wired(sandbox:
     assert sandbox.memory("resume").splitlines()[0] == (
         "resumed: jobs start; no session is recorded, as no agent is wired (`memory init`)"
     )
-    install(load_settings(sandbox.environment))
+    install_for("claude", load_settings(sandbox.environment))
     sandbox.memory("pause")
     assert sandbox.memory("resume").splitlines()[0] == "resumed: sessions are recorded, and jobs start"
 

@@ -8,8 +8,8 @@ import pytest
 
 from memoryvault.cli import settings_file
 from memoryvault.cli.settings_file import write_setting
-from memoryvault.hooks.install import EVENTS, STUB, install, installed_events, settings_file_of, uninstall
-from memoryvault.hooks.wiring import install_for, trusted_by_codex
+from memoryvault.hooks.install import EVENTS, STUB, installed_events, settings_file_of
+from memoryvault.hooks.wiring import install_for, trusted_by_codex, uninstall_for
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import PartialSettings, load_partial_settings, load_settings
 from memoryvault.tests.support.files import put
@@ -107,7 +107,7 @@ def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path)
     file = sandbox.root / "home" / ".claude" / "settings.json"
     file.write_text('{"hooks": ' + "[" * 100_000, "utf-8")
     with pytest.raises(SettingsError, match=rf"{file} is not valid JSON \(nested too deeply\)"):
-        uninstall(settings)
+        uninstall_for("claude", settings)
     put(settings.hosts.codex_home / "config.toml", "a = " + "[" * 100_000)
     assert not trusted_by_codex(settings)
 
@@ -127,9 +127,9 @@ def test_a_hook_of_another_shape_is_left_and_ends_nothing(tmp_path: Path, odd: s
     file.write_text(f'{{"hooks": {{"Stop": [{odd}]}}}}', "utf-8")
     before = json.loads(file.read_text("utf-8"))
     assert installed_events(settings) == {}
-    install(settings)
+    install_for("claude", settings)
     assert set(installed_events(settings)) == set(EVENTS)
-    uninstall(settings)
+    uninstall_for("claude", settings)
     if str(STUB) not in odd:
         assert json.loads(file.read_text("utf-8")) == before
 
@@ -139,7 +139,7 @@ def test_one_agents_damaged_file_keeps_no_other_from_being_left(tmp_path: Path, 
     sandbox = ForkedSandbox(tmp_path)
     settings = load_settings(sandbox.environment)
     files = {"claude": settings_file_of(settings), "codex": settings.hosts.codex_home / "hooks.json"}
-    install(settings)
+    install_for("claude", settings)
     install_for("codex", settings)
     files[damaged].write_text("{", "utf-8")
     done = sandbox.run("uninstall")

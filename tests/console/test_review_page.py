@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from memoryvault.cli.review_dialogue import MEANINGS
-from memoryvault.hooks.install import install
+from memoryvault.hooks.wiring import install_for
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
 from memoryvault.services import reverse_lines
@@ -195,7 +195,7 @@ def test_an_empty_queue_says_so(front: Front) -> None:
 
 
 def test_the_first_rule_about_tool_calls_offers_the_hooks_once(bed: Bed, front: Front) -> None:
-    install(bed.settings)
+    install_for("claude", bed.settings)
     first = said(front.decide(proposal(bed, "main", "Never push to main."), "approve"))
     assert "`memory guard --on`" in first
     assert "guard" not in said(front.decide(proposal(bed, "vendor", "Don't touch vendor/."), "approve"))

@@ -18,14 +18,11 @@ from memoryvault.hooks.install import (
     EVENTS,
     STUB,
     actions_installed,
-    install,
-    install_actions,
     installed_events,
     launcher_in,
     settings_file_of,
-    uninstall,
-    uninstall_actions,
 )
+from memoryvault.hooks.wiring import hook_argv, install_for, uninstall_for, wire_actions
 from memoryvault.runtime.atomic_file import replace_file
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings
@@ -91,12 +88,12 @@ def test_our_plugin_is_found_where_it_is_switched_on(
 def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:
     path = settings_file_of(settings)
     path.write_text(json.dumps(OTHERS, indent=2))
-    backup = install(settings).backup
+    backup = install_for("claude", settings).backup
     document = json.loads(path.read_text())
     document["theme"] = "dark"
     document["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "notify"})
     path.write_text(json.dumps(document, indent=2))
-    undone = uninstall(settings)
+    undone = uninstall_for("claude", settings)
     assert (undone.changed, undone.restored) == (True, False)
     left = json.loads(path.read_text())
     assert left == {
@@ -115,8 +112,8 @@ def test_the_copy_of_an_earlier_install_is_not_put_back(settings: Settings, befo
     path.with_name(f"{path.name}.memoryvault-backup").write_bytes(b'{"model":"opus"}')
     if before is not None:
         path.write_bytes(before)
-    install(settings)
-    assert uninstall(settings).restored
+    install_for("claude", settings)
+    assert uninstall_for("claude", settings).restored
     assert (path.read_bytes() if path.exists() else None) == before
     assert not path.with_name(f"{path.name}.memoryvault-backup").exists()
 
@@ -125,9 +122,9 @@ def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None
     """The host writes the file again now and then; that is no change of ours to keep."""
     path = settings_file_of(settings)
     path.write_bytes(FILES["odd spacing"] or b"")
-    install(settings)
+    install_for("claude", settings)
     path.write_text(json.dumps(json.loads(path.read_text()), indent=3))
-    assert uninstall(settings).restored
+    assert uninstall_for("claude", settings).restored
     assert path.read_bytes() == FILES["odd spacing"]
 
 
@@ -135,9 +132,9 @@ def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None
 def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, content: str) -> None:
     path = settings_file_of(settings)
     path.write_text(content)
-    for action in (install, uninstall):
+    for action in (install_for, uninstall_for):
         with pytest.raises(SettingsError, match=r"settings\.json"):
-            action(settings)
+            action("claude", settings)
         assert path.read_text() == content
     assert os.listdir(path.parent) == ["projects", "settings.json"] or len(os.listdir(path.parent)) == 2
 
@@ -157,7 +154,7 @@ def test_a_refused_change_leaves_no_copy(settings: Settings, monkeypatch: pytest
 
     monkeypatch.setattr(module, "replace_file", refuse)
     with pytest.raises(SettingsError, match="cannot be written"):
-        install(settings)
+        install_for("claude", settings)
     assert sorted(os.listdir(path.parent)) == before
 
 
@@ -166,17 +163,17 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(sandbox: Sandbox, setting
     real.chmod(0o640)
     link = settings.hosts.claude_config_dir / "settings.json"
     link.symlink_to(real)
-    install(settings)
+    install_for("claude", settings)
     assert link.is_symlink()
     assert len(json.loads(real.read_text())["hooks"]) == len(EVENTS)
     assert real.stat().st_mode & 0o777 == 0o640
-    assert uninstall(settings).restored
+    assert uninstall_for("claude", settings).restored
     assert real.read_text() == "{}\n"
 
 
 def test_a_warning_when_the_user_has_switched_all_hooks_off(settings: Settings) -> None:
     settings_file_of(settings).write_text('{"disableAllHooks": true}')
-    assert "disableAllHooks" in install(settings).warnings[0]
+    assert "disableAllHooks" in install_for("claude", settings).warnings[0]
 
 
 @pytest.mark.parametrize("name", ["disableAllHooks", "allowManagedHooksOnly"])
@@ -188,7 +185,7 @@ def test_a_warning_when_who_manages_the_machine_has_switched_the_users_hooks_off
     managed.write_text("{ not JSON")
     assert module.switched_off(settings) == ""
     managed.write_text(json.dumps({name: True}))
-    assert f"{managed} has {name} on" in install(settings).warnings[0]
+    assert f"{managed} has {name} on" in install_for("claude", settings).warnings[0]
     assert module.switched_off(settings)
 
 
@@ -214,7 +211,7 @@ def test_taking_out_undoes_putting_in(rest: dict[str, Any], hooks: dict[str, Any
 
 
 def test_the_settings_have_one_short_command_per_hook(settings: Settings) -> None:
-    install(settings)
+    install_for("claude", settings)
     document = json.loads(settings_file_of(settings).read_text())
     for event in EVENTS:
         (group,) = document["hooks"][event]
@@ -223,7 +220,7 @@ def test_the_settings_have_one_short_command_per_hook(settings: Settings) -> Non
         assert hook["command"] == f"{launcher_in(settings.state_root)} {event}"
         assert os.path.isabs(hook["command"])
     with pytest.raises(SettingsError, match="TeaTime"):
-        module.hook_argv("TeaTime", launcher_in(settings.state_root))
+        hook_argv("TeaTime", launcher_in(settings.state_root))
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
@@ -240,13 +237,13 @@ def test_what_is_not_ours_keeps_its_format(settings: Settings, newline: str) -> 
 """.replace("\n", newline)
     path = settings_file_of(settings)
     path.write_bytes(written.encode())
-    install(settings)
+    install_for("claude", settings)
     installed = path.read_bytes().decode()
     for line in written.split(newline):
         assert line.removesuffix("],") in installed, line
     assert installed.count("\n") == installed.count(newline)
     path.write_bytes(installed.replace('"opus"', '"haiku"').encode())
-    assert not uninstall(settings).restored
+    assert not uninstall_for("claude", settings).restored
     left = path.read_bytes().decode()
     assert left == written.replace("opus", "haiku")
 
@@ -278,21 +275,21 @@ def test_uninstall_restores_every_byte_with_them_too(settings: Settings, name: s
     path, before = settings_file_of(settings), FILES[name]
     write(settings, before)
     listing = sorted(os.listdir(path.parent))
-    assert not uninstall(settings).changed
-    assert install(settings).changed
+    assert not uninstall_for("claude", settings).changed
+    assert install_for("claude", settings).changed
     assert set(installed_events(settings)) == set(EVENTS)
     if before is not None:
         assert path.with_name(path.name + BACKUP_SUFFIX).read_bytes() == before
     alone = path.read_bytes()
     assert not actions_installed(settings)
-    assert install_actions(settings).changed
+    assert wire_actions("claude", settings, on=True).changed
     assert set(installed_events(settings)) == {*EVENTS, *ACTION_EVENTS}
-    assert not install_actions(settings).changed
-    assert not install(settings).changed, "setting up again does not take them out"
+    assert not wire_actions("claude", settings, on=True).changed
+    assert not install_for("claude", settings).changed, "setting up again does not take them out"
     if is_off_first:
-        assert uninstall_actions(settings).changed
+        assert wire_actions("claude", settings, on=False).changed
         assert path.read_bytes() == alone
-    assert uninstall(settings).restored
+    assert uninstall_for("claude", settings).restored
     assert (path.read_bytes() if path.exists() else None) == before
     assert sorted(os.listdir(path.parent)) == listing
 
@@ -302,20 +299,20 @@ def test_beside_the_plugin_they_come_and_go_alone(settings: Settings, name: str)
     path, before = settings_file_of(settings), FILES[name]
     write(settings, before)
     listing = sorted(os.listdir(path.parent))
-    install_actions(settings)
+    wire_actions("claude", settings, on=True)
     assert set(installed_events(settings)) == set(ACTION_EVENTS)
-    assert uninstall_actions(settings).restored
+    assert wire_actions("claude", settings, on=False).restored
     assert (path.read_bytes() if path.exists() else None) == before
     assert sorted(os.listdir(path.parent)) == listing
-    assert not uninstall_actions(settings).changed
+    assert not wire_actions("claude", settings, on=False).changed
 
 
 def test_an_event_of_tool_calls_that_had_no_hooks_is_restored(settings: Settings) -> None:
     path, before = settings_file_of(settings), b'{"hooks":{"PreToolUse":[]}}'
     write(settings, before)
     listing = sorted(os.listdir(path.parent))
-    install(settings)
-    install_actions(settings)
-    assert uninstall(settings).restored
+    install_for("claude", settings)
+    wire_actions("claude", settings, on=True)
+    assert uninstall_for("claude", settings).restored
     assert path.read_bytes() == before
     assert sorted(os.listdir(path.parent)) == listing

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.install import STUB, hook_argv, launcher_in, write_launcher
-from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
+from memoryvault.hooks.install import STUB, launcher_in, write_launcher
+from memoryvault.hooks.wiring import HOSTS, WIRINGS, hook_argv
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.tests.support.files import put
 
@@ -129,8 +129,8 @@ def test_a_hook_whose_package_is_gone_or_broken_does_nothing_and_fails_no_turn(
     text = Path(launcher).read_text()
     assert what in text
     Path(launcher).write_text(text.replace(what, then))
-    for event in EVENTS if host == CLAUDE else WIRINGS[host].events:
-        argv = hook_argv(event, launcher) if host == CLAUDE else host_argv(host, event, launcher)
+    for event in WIRINGS[host].events:
+        argv = hook_argv(event, launcher, host)
         payload = json.dumps(sandbox.payload(prompt="where does the cocoa go?"))
         done = subprocess.run(argv, input=payload, env=sandbox.env, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

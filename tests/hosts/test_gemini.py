@@ -206,6 +206,7 @@ def commands_of(settings: Settings) -> dict[str, str]:
 
 
 def test_a_hook_whose_file_is_gone_succeeds_in_silence(settings: Settings) -> None:
+    install_for("gemini", settings)
     wire_actions("gemini", settings, on=True)
     commands = commands_of(settings).values()
     shutil.rmtree(settings.state_root)

@@ -13,7 +13,7 @@ import pytest
 from memoryvault.hooks.autostart import is_agents_shell
 from memoryvault.hooks.install import launcher_in
 from memoryvault.hooks.opencode import LOCK, plugin_text
-from memoryvault.hooks.wiring import WIRINGS, install_for, set_plugin_actions, uninstall_for, wired_events
+from memoryvault.hooks.wiring import WIRINGS, hosts_with_actions, install_for, uninstall_for, wire_actions, wired_events
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.indexing import reconcile_now
@@ -114,16 +114,16 @@ def test_a_plugin_of_an_older_version_is_replaced_and_keeps_whether_tool_calls_r
     plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
     install_for("opencode", settings)
     current = plugin.read_text()
-    assert set_plugin_actions(settings, on=True)
+    assert wire_actions("opencode", settings, on=True).changed
     assert plugin.read_text() == current.replace("const ACTIONS = false", "const ACTIONS = true")
     plugin.write_text(plugin.read_text() + "// of an older version\n")
     assert wired_events("opencode", settings) == ()
     assert install_for("opencode", settings).changed
     assert "const ACTIONS = true" in plugin.read_text()
-    assert set_plugin_actions(settings, on=False)
+    assert wire_actions("opencode", settings, on=False).changed
     assert plugin.read_text() == current
     uninstall_for("opencode", settings)
-    assert not set_plugin_actions(settings, on=True)
+    assert hosts_with_actions(settings) == {}
 
 
 def test_guard_wires_tool_calls_into_the_agent_that_is_there(

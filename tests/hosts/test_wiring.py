@@ -10,8 +10,8 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _other_agents
-from memoryvault.hooks.install import CLAUDE_WIRING, HostWiring, add_entries, launcher_in, remove_entries
-from memoryvault.hooks.wiring import WIRINGS, host_argv, install_for, trusted_by_codex, uninstall_for, wired_events
+from memoryvault.hooks.install import HostWiring, add_entries, launcher_in, remove_entries
+from memoryvault.hooks.wiring import WIRINGS, hook_argv, install_for, trusted_by_codex, uninstall_for, wired_events
 from memoryvault.runtime.settings import Settings
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.files import put
@@ -27,8 +27,8 @@ OTHERS: Mapping[str, dict[str, Any]] = {
     "antigravity": {"lint": {"enabled": False, "PostToolUse": [{"matcher": "x", "hooks": [COMMAND]}]}},
     "gemini": {"hooks": {"AfterAgent": [{"hooks": [COMMAND]}], "AfterTool": [{"matcher": "x", "hooks": [COMMAND]}]}},
 }
-HOSTS = tuple(host for host, wiring in WIRINGS.items() if wiring.shape != "plugin")
-"""OpenCode's plugin is a file of its own: test_opencode.py."""
+HOSTS = tuple(host for host, wiring in WIRINGS.items() if host != "claude" and wiring.shape != "plugin")
+"""OpenCode's plugin is a file of its own: test_opencode.py. Claude Code: tests/hooks/test_install.py."""
 LAUNCHER = "/home/dev/.local/state/memoryvault/run/memoryvault-hook"
 
 
@@ -65,7 +65,7 @@ def test_uninstall_restores_every_byte(sandbox: Sandbox, settings: Settings, hos
     assert not uninstall_for(host, settings).changed
 
 
-@pytest.mark.parametrize("wiring", [CLAUDE_WIRING, *(WIRINGS[host] for host in HOSTS)], ids=lambda each: each.name)
+@pytest.mark.parametrize("wiring", [WIRINGS[host] for host in ("claude", *HOSTS)], ids=lambda each: each.name)
 def test_what_others_wrote_stays_in_its_order(wiring: HostWiring) -> None:
     others = OTHERS.get(wiring.name, OTHERS["codex"])
     wired = add_entries(wiring, others, LAUNCHER)
@@ -93,7 +93,7 @@ def test_the_entries_have_the_documented_shape() -> None:
     assert named.pop("enabled") is True
     for (hook,) in named.values():
         assert set(hook) == {"type", "command", "timeout"}
-    assert shlex.split(hook["command"]) == host_argv("antigravity", "Stop", LAUNCHER)
+    assert shlex.split(hook["command"]) == hook_argv("Stop", LAUNCHER, "antigravity")
 
 
 @pytest.mark.parametrize(

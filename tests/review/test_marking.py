@@ -4,7 +4,8 @@ import pytest
 
 from memoryvault.cli import review_dialogue
 from memoryvault.cli.main import main
-from memoryvault.hooks.install import actions_installed, install, settings_file_of
+from memoryvault.hooks.install import actions_installed, settings_file_of
+from memoryvault.hooks.wiring import install_for
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.entry_decisions import mark_always, mark_guard
@@ -149,7 +150,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *lines: str) -> list[str]:
 
 def test_a_guard_is_set_and_the_hooks_offered_once(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
-    install(ask.settings)
+    install_for("claude", ask.settings)
     asked = answers(monkeypatch, "n")
     memory("guard", "push", "remind")
     assert ask.store.read("personal-private/preferences/push.md").guard == "remind"
@@ -162,7 +163,7 @@ def test_a_guard_is_set_and_the_hooks_offered_once(ask: Bed, monkeypatch: pytest
 
 def test_agreeing_wires_them_and_off_takes_them_out(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/preferences/push.md", "Never push to main.", kind="preferences")
-    install(ask.settings)
+    install_for("claude", ask.settings)
     before = settings_file_of(ask.settings).read_bytes()
     answers(monkeypatch, "y")
     memory("guard", "push", "ask")
@@ -178,7 +179,7 @@ def test_the_first_approved_rule_that_speaks_of_a_call_asks(
 ) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
     ask.note("personal-private/_review/tone.md", "Be brief.", kind="preferences", status="pending")
-    install(ask.settings)
+    install_for("claude", ask.settings)
     monkeypatch.setenv("MEMORY_RESEARCH_NETWORK", "false")
     asked = answers(monkeypatch, "y")
     keys = iter("auq" + "mq")
