@@ -109,3 +109,9 @@ def test_what_is_too_long_to_be_aligned_is_shown_all_the_same() -> None:
     new = "\n".join(f"line {number}" for number in range(600))
     rows = side_by_side("line 0", new)
     assert [part.text for row in rows if row.new is not None for part in row.new] == new.splitlines()
+
+
+def test_words_are_not_compared_in_lines_that_are_not_aligned() -> None:
+    old, new = ("\n".join(f"{verb} line {number}" for number in range(600)) for verb in ("is", "was"))
+    rows = side_by_side(old, new)
+    assert [len(row.new or ()) for row in rows] == [2] * 400 + [1] * 200
