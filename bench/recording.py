@@ -80,7 +80,6 @@ def shape_of(text: str) -> str:
     """The text without what differs from run to run: figures, and names made of them."""
     text = re.sub(r"-[0-9a-f]{16}\b", "-ID", text)
     text = re.sub(r", \d+ without a vector\b", "", text)  # They are still being embedded: on a busy machine for longer.
-    text = re.sub(r"was run once and works.*", "was run once and works", text)
     text = re.sub(r"\d+(?:[.,:-]\d+)*", "N", text)
     return re.sub(r" {2,}", "  ", re.sub(r"\[#* *\] +", "[] ", text))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -54,6 +55,7 @@ NAMED = 3
 EVERY_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
 """Events of every session with a prompt."""
 LEAST_OF_OTHERS = 3
+TRIAL_SECONDS = 10.0
 
 Grade = Literal["ok", "note", "fault"]
 
@@ -112,6 +114,9 @@ def hooks_wired(context: Context) -> Finding:
         return Finding("hooks", "ok", "by the Claude Code plugin")
     if not found and not is_wired(settings):
         return Finding("hooks", "note", "no agent is wired: no session is recorded or reminded", "run `memory init`")
+    launcher = launcher_in(settings.state_root)
+    if os.path.exists(launcher) and (failure := _failure_of(launcher, context)):
+        return Finding("hooks", "fault", f"{home_path(launcher)} {failure[0]}", failure[1])
     if not found:
         return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
     for event, argv in sorted(found.items()):
@@ -124,10 +129,30 @@ def hooks_wired(context: Context) -> Finding:
             other = started[0] if started else argv[0]
             todo = "run `memory init` to use this one"
             return Finding("hooks", "note", f"they start another installation, {other}", todo)
-    launcher = launcher_in(settings.state_root)
     if any(argv != hook_argv(event, launcher) for event, argv in found.items()):
         return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
     return Finding("hooks", "ok", ", ".join(sorted(found)))
+
+
+def _failure_of(launcher: str, context: Context) -> tuple[str, str] | None:
+    """Run a hook as an agent does, at a notification that it ignores. Return its fault and the remedy, None if it
+    runs."""
+    try:
+        done = subprocess.run(
+            [launcher, "Notification"],
+            input=b"{}",
+            env=dict(context.env),
+            capture_output=True,
+            timeout=TRIAL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"takes longer than {TRIAL_SECONDS:.0f} s", "run `memory doctor` again when the machine is idle"
+    except OSError as error:
+        todo = "run `memory init`; on a disk mounted noexec, name another place by MEMORY_STATE_DIR"
+        return f"cannot run: {error.strerror}", todo
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return (f"cannot run: {said[-1]}", "install the package again, then run `memory init`") if said else None
 
 
 def hooks_start_worker(settings: Settings) -> bool:

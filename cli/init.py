@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,6 @@ from ..services.pending_counts import PendingCounts, count_pending
 from ..services.stores import vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from .context import Context
-from .hook_trial import HookTime, try_hooks
 from .model import KNOWN_MEGABYTES, fetch
 from .output import add_json, counted, cut, home_path, note, print_json
 from .path_arguments import named_path
@@ -178,9 +177,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with suppress(IndexUnavailable):
         reconcile_now(settings)
     recalled = first_recall(settings)
-    times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart and why_nothing_starts(settings) is None:
-        # Last: loading the model would slow down the hooks that are measured above.
         with suppress(ServiceUnavailable):  # The first prompt tries again; until then keywords answer.
             ensure_service(settings)
     result = {
@@ -192,13 +189,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
         "history": _history(first.plan, first.progress),
         "recall": _recall_json(recalled),
-        "hook_times": [asdict(each) for each in times],
         "seconds": round(time.monotonic() - started, 1),
     }
     if args.json:
         print_json(result)
     else:
-        _report(result, settings, first, recalled, times)
+        _report(result, settings, first, recalled)
     return 0
 
 
@@ -501,13 +497,7 @@ def _recall_json(recalled: FirstRecall | None) -> dict[str, Any] | None:
     return {"question": recalled.question, "asked_for": recalled.note, "hits": hits}
 
 
-def _report(
-    result: Mapping[str, Any],
-    settings: Settings,
-    first: FirstRun,
-    recalled: FirstRecall | None,
-    times: list[HookTime],
-) -> None:
+def _report(result: Mapping[str, Any], settings: Settings, first: FirstRun, recalled: FirstRecall | None) -> None:
     plan, progress = first.plan, first.progress
     if result["hooks"] == "plugin":
         print("the hooks come with the plugin")
@@ -527,35 +517,17 @@ def _report(
         print(f"{counted(active, 'entry is', 'entries are')} in use; for you to look at: {waiting}")
     if recalled is not None:
         show_first_recall(recalled)
-    failed = [hook for hook in times if hook.failure]
-    for hook in failed:
-        note(f"memory: the hook of {hook.event} does not work: {hook.failure}")
-    if times and not failed:
-        print(f"\neach of the {len(times)} hooks was run once and {_speed(times)}")
-    elif not times:
-        print(f"\nhooks are switched off now: {pause_notice(settings)}")
+    if off := pause_notice(settings):
+        print(f"\nhooks are switched off now: {off}")
     if (missing := why_not_loaded(model_name(settings.embedding.model), Path(settings.state.models))) is not None:
         print(f"\n{missing}")
-    print(f"\n{_what_to_do(settings, first, pending, failed=bool(failed))}")
+    print(f"\n{_what_to_do(settings, first, pending)}")
 
 
-def _speed(times: Sequence[HookTime]) -> str:
-    """How long the slowest hook took, in words if it is over its limit."""
-    slowest = max(times, key=lambda time: time.ms / time.budget_ms)
-    if slowest.ms <= slowest.budget_ms:
-        return f"works: {slowest.event} took longest, {slowest.ms:.0f} of its {slowest.budget_ms:.0f} ms"
-    return (
-        f"works, only slower than meant: {slowest.event} took {slowest.ms:.0f} ms, its limit is "
-        f"{slowest.budget_ms:.0f}; nothing is lost, your agent waits that long"
-    )
-
-
-def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts, *, failed: bool) -> str:
+def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts) -> str:
     """The next step for the user."""
     if why_nothing_starts(settings) is not None:
         return f"Next: {how_to_go_on(settings)}."
-    if failed:
-        return "Next: memory doctor, which says what is wrong."
     plan, progress = first.plan, first.progress
     if plan.to_mine and progress is None:
         return "Next: memory service up, which reads the sessions from before."

@@ -17,7 +17,6 @@ from ..index.receipts import (
     read_receipts,
 )
 from ..runtime.errors import UsageError
-from ..services.hook_log import TRIAL_SESSION
 from ..vault.wording import counted
 from .context import Context
 from .output import add_json, in_line, print_json
@@ -38,11 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print receipts, oldest first."""
     receipts = read_receipts(Path(context.settings.state.receipts))
     if args.session == "last":
-        own = [
-            one
-            for one in receipts
-            if one.get("caller") != TRIAL_CALLER and not str(one.get("session") or "").startswith(TRIAL_SESSION)
-        ]
+        own = [one for one in receipts if one.get("caller") != TRIAL_CALLER]
         # Receipts of tool calls follow that of their prompt.
         last = next((at for at in range(len(own) - 1, -1, -1) if not own[at].get("channel")), max(len(own) - 1, 0))
         chosen: Sequence[Mapping[str, Any]] = own[last:]

@@ -33,7 +33,7 @@ from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, last_event_at, list_markers, marker_path
 from .active_counts import ActiveCounts, count_active
 from .health_warnings import warnings_of, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
-from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
+from .hook_log import HookTimes, hook_times, read_hook_runs, week_before
 from .pausing import pause_notice, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
 from .spending import SpendingReport, spending_report
@@ -205,11 +205,7 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
     """Read the figures of the ledger. Raises QueueUnavailable."""
     with open_ledger(settings) as ledger:
         backlog = ledger.backlog()
-        sessions = [
-            job
-            for job in ledger.list_jobs(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
-            if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
-        ]
+        sessions = ledger.list_jobs(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
         waiting, beat = read_sessions(ledger), ledger.worker()
         done = [*sessions[:1], *ledger.list_jobs(["done"], kind="reflect.corpus", most=1)]
         held = tuple(ledger.paused())

@@ -18,8 +18,6 @@ HOOK_DAYS = 7
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
 OTHER_HOOKS_MS = 100.0
 """Time budgets by event; a test compares them with those that the hooks enforce."""
-TRIAL_SESSION = "memory-init-"
-"""Prefix of the sessions with which `memory init` tests the hooks; doctor and health do not count them."""
 
 
 class HookRun(NamedTuple):
@@ -84,7 +82,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
     """Return the hooks that ran since then, from the log and its rotated files, in the order they were written.
 
-    Torn lines and tests of the hooks are left out.
+    Torn lines are left out.
     """
     rotated = sorted(log_file.parent.glob(log_file.name + ".*"))
     for path in (*rotated, log_file):
@@ -98,7 +96,7 @@ def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
     for raw in lines:
         with suppress(ValueError):
             line = parse_json(raw) if b'"hook"' in raw else None
-            if isinstance(line, dict) and not str(line.get("session", "")).startswith(TRIAL_SESSION):
+            if isinstance(line, dict):
                 run = run_of(line)
                 if run is not None and run.at >= since:
                     yield run

@@ -12,7 +12,6 @@ from ..runtime.settings import Settings
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.ledger import Ledger
 from ..vault.wording import counted
-from .hook_log import TRIAL_SESSION
 from .pausing import how_to_go_on, why_nothing_starts
 
 KIND = "reflect.session"
@@ -33,12 +32,8 @@ class SessionFigures:
 
 
 def read_sessions(ledger: Ledger) -> SessionFigures:
-    """Read them from the ledger, without tests of the hooks. Raises QueueUnavailable."""
-    jobs = [
-        job
-        for job in ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST)
-        if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
-    ]
+    """Read them from the ledger. Raises QueueUnavailable."""
+    jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST)
     due = [job.run_at for job in jobs if job.state == "queued"]
     first = max(0.0, min(due) - ledger.now()) if due else None
     return SessionFigures(len(due), first, len(jobs) - len(due), KIND in ledger.paused())

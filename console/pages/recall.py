@@ -26,7 +26,6 @@ from ...index.receipts import (
 from ...runtime.errors import IndexUnavailable
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings
-from ...services.hook_log import TRIAL_SESSION
 from ...services.paging import page_of
 from ...vault.automemory import COST_KIND
 from ..context import ConsoleContext, Notice, Page, page_number
@@ -109,11 +108,11 @@ class Recalls:
 
 
 def receipts_of(state: StatePaths) -> Iterator[dict[str, Any]]:
-    """All receipts, newest first, without invalid lines and trials of the hooks."""
+    """All receipts, newest first, without invalid lines."""
     current = Path(state.receipts)
     for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
         for row in reversed(read_receipts(file)):
-            if isinstance(row.get("at"), str) and not str(row.get("session")).startswith(TRIAL_SESSION):
+            if isinstance(row.get("at"), str):
                 yield _shaped(row)
 
 

@@ -416,6 +416,23 @@ def agent_settings(sandbox: Sandbox, change: Callable[[str], str]) -> Iterator[N
 
 
 @contextmanager
+def a_launcher_that_may_not_be_run(sandbox: Sandbox) -> Iterator[None]:
+    launcher = Path(launcher_in(sandbox.root / "state"))
+    launcher.chmod(0o600)
+    yield
+    launcher.chmod(0o700)
+
+
+@contextmanager
+def a_hook_that_fails(sandbox: Sandbox) -> Iterator[None]:
+    launcher = Path(launcher_in(sandbox.root / "state"))
+    text = launcher.read_text("utf-8")
+    launcher.write_text(text.replace("-I -S", "-I -S -m no_such_library"), "utf-8")
+    yield
+    launcher.write_text(text, "utf-8")
+
+
+@contextmanager
 def hooks_of_a_gone_python(sandbox: Sandbox) -> Iterator[None]:
     launcher = Path(launcher_in(sandbox.root / "state"))
     text = launcher.read_text("utf-8")
@@ -468,6 +485,8 @@ def set_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     [
         (no_room, "vault"),
         (hooks_of_a_gone_python, "hooks"),
+        (a_launcher_that_may_not_be_run, "hooks"),
+        (a_hook_that_fails, "hooks"),
         (a_hook_is_missing, "hooks"),
         (settings_of_the_agent_are_broken, "hooks"),
         (a_dead_service, "service"),

@@ -13,22 +13,19 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli import hook_trial, processes
+from memoryvault.cli import processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
-from memoryvault.cli.hook_trial import try_hooks
 from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
-from memoryvault.hooks.install import EVENTS, STUB
+from memoryvault.hooks.install import STUB
 from memoryvault.hooks.opencode import PLUGIN_FILE
 from memoryvault.hooks.wiring import wired_events
 from memoryvault.runtime.process_lock import lock_holder
-from memoryvault.runtime.settings import compile_snapshot, load_settings
+from memoryvault.runtime.settings import load_settings
 from memoryvault.services.corpus.history import FirstRecall, first_recall, question_about
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
-from memoryvault.services.hook_log import read_hook_runs
 from memoryvault.services.indexing import reconcile_now
-from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -76,7 +73,6 @@ def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_not
     }, "the one of the last 30 days"  # fmt: skip
     assert said["consents"] == {"research.network": False, "discovery": False}
     assert said["recall"]["hits"][0]["path"] == said["recall"]["asked_for"]
-    assert [time["event"] for time in said["hook_times"]] == list(EVENTS)
     assert (live.vault / said["recall"]["asked_for"]).is_file()
 
     once = settings_file.read_bytes()
@@ -217,36 +213,11 @@ def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path
     with_hooks = json.loads(settings_file.read_text())
     settings_file.write_text(json.dumps({**with_hooks, "enabledPlugins": {"memory@memoryvault": True}}))
     said = init(sandbox)
-    assert (said["hooks"], len(said["hook_times"])) == ("plugin", len(EVENTS))
+    assert said["hooks"] == "plugin"
     assert json.loads(settings_file.read_text()) == {"enabledPlugins": {"memory@memoryvault": True}}
     found = sandbox.diagnosis()["hooks"]
     assert (found["grade"], found["detail"]) == ("ok", "by the Claude Code plugin")
     assert "`claude plugin uninstall memory@memoryvault`" in sandbox.memory("uninstall")
-
-
-@pytest.mark.slow
-def test_the_trial_of_the_hooks_leaves_no_session_behind_and_reports_one_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sandbox = Sandbox(tmp_path)
-    settings = load_settings(sandbox.environment)
-    settings.state.ensure()
-    with open_ledger(settings):
-        pass
-    compile_snapshot(sandbox.environment)
-    tried = [(time.event, time.failure) for time in try_hooks(settings, sandbox.environment)]
-    assert tried == [(event, "") for event in EVENTS]
-    assert os.listdir(settings.state.markers) == []
-    with open_ledger(settings) as ledger:
-        assert ledger.list_jobs(["queued", "running"]) == []
-    assert list(read_hook_runs(Path(settings.state.log_file), 0.0)) == [], (
-        "no user's hooks: neither doctor nor health counts"
-    )
-    broken = put(tmp_path / "broken.py", "import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
-    monkeypatch.setattr(hook_trial, "hook_argv", lambda event, launcher: [sys.executable, str(broken)])
-    assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
-    (Path(settings.state.markers) / "STOP").touch()
-    assert try_hooks(settings, sandbox.environment) == []
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -10,6 +10,7 @@ from memoryvault.cli import settings_file
 from memoryvault.cli.settings_file import write_setting
 from memoryvault.hooks.install import EVENTS, STUB, installed_events, settings_file_of
 from memoryvault.hooks.wiring import install_for, trusted_by_codex, uninstall_for
+from memoryvault.runtime import hooklog
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import PartialSettings, load_partial_settings, load_settings
 from memoryvault.tests.support.files import put
@@ -199,6 +200,8 @@ def test_uninstall_says_what_it_could_not_know_and_leaves_it(sandbox: Sandbox) -
 @pytest.mark.parametrize("content", [SYNTAX, WRONG_TYPE, UNKNOWN])
 def test_the_log_can_be_read_and_a_hook_be_wired(sandbox: Sandbox, content: str) -> None:
     expected = sandbox.memory("config", "hook-command", "Stop")
+    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
+        hooklog.append(str(sandbox.state / "log" / "memoryvault.log"), "info", "hook", hook=event, result="ok")
     break_it(sandbox, content)
     logs = sandbox.run("service", "logs", "-n", "3")
     assert (logs.returncode, len(logs.stdout.splitlines())) == (0, 3)

@@ -7,7 +7,6 @@ import pytest
 from memoryvault.hooks.wiring import is_wired
 from memoryvault.runtime.background import forbid_starts
 from memoryvault.runtime.settings import Settings, load_settings
-from memoryvault.services.hook_log import TRIAL_SESSION
 from memoryvault.services.waiting_sessions import SessionFigures, describe_sessions
 from memoryvault.tasks.queue.ledger import Claim, Ledger
 
@@ -62,13 +61,6 @@ def test_a_pause_is_named_instead_of_the_time(sandbox: ForkedSandbox) -> None:
     sandbox.memory("pause")
     told = "MemoryVault is paused: `memory resume`"
     assert sandbox.run("list").stderr == f"memory: 1 session waits to be mined ({told})\n"
-
-
-def test_trials_of_the_hooks_do_not_count_as_waiting_sessions(sandbox: ForkedSandbox) -> None:
-    assert sandbox.run("list").stderr == ""
-    with Ledger(sandbox.state / "queue.db") as ledger:
-        ledger.enqueue("reflect.session", {"session": f"{TRIAL_SESSION}1"}, unique_key="trial", delay_seconds=90)
-    assert sandbox.run("list").stderr == ""
 
 
 def test_a_queue_that_cannot_be_read_keeps_no_list_from_being_printed(sandbox: ForkedSandbox) -> None:

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 
 from ...index.client import RecallClient, ServiceUnavailable
 from ...runtime.layout import StatePaths, config_path, state_root, vault_id
-from ...services.hook_log import TRIAL_SESSION
 from ...vault.marker import Marker, list_markers, marker_path, read_marker
 from ..support.files import put
 from .install_client import client_binary
@@ -201,9 +200,8 @@ class Machine:
         return "\n".join(path.read_text() for path in states.glob("*/log/memoryvault.log"))
 
     def log_records(self) -> list[dict[str, Any]]:
-        """Return the log without the hooks that `memory init` tries out."""
-        records = [json.loads(line) for line in self.log().splitlines() if line.strip()]
-        return [record for record in records if not str(record.get("session", "")).startswith(TRIAL_SESSION)]
+        """Return the log."""
+        return [json.loads(line) for line in self.log().splitlines() if line.strip()]
 
     def hooks(self) -> list[tuple[str, str]]:
         """Return (hook, result) of each hook in the log."""
