@@ -38,7 +38,8 @@ from .arguments import past_time
 from .context import Context
 from .output import counted, note, print_json
 from .path_arguments import named_folder
-from .progress import draw_mining
+from .progress import BAR
+from .terminal_safety import line_columns, redraw
 
 WARN_DAYS = 7
 """Days before the host deletes a transcript from which it is warned of."""
@@ -244,21 +245,49 @@ def _tokens_text(tokens: int) -> str:
     return f"at most {tokens:,}" if tokens else "no cap"
 
 
-def _follow(settings: Settings, run: BackfillRun) -> int:
-    """Show a bar until the run ends. Ctrl-C ends the bar, not the work."""
+def follow_mining(settings: Settings, run: BackfillRun, most_seconds: float, *, quiet: bool = False) -> Progress:
+    """Wait until the run is mined, with a bar on a terminal. Ctrl-C ends the wait, not the work."""
+    latest = Progress(len(run.jobs), waiting=len(run.jobs))
+    shown = not quiet and sys.stderr.isatty()
+    started = time.monotonic()
 
-    def show(progress: Progress) -> None:
-        paused = why_nothing_starts(settings) is not None
-        draw_mining(progress, has_worker=_has_worker(settings), paused=paused)
+    def tell(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        if shown:
+            draw_mining(progress, settings, time.monotonic() - started)
 
     try:
-        progress = wait_for_history(settings, run, inf, show)
+        wait_for_history(settings, run, most_seconds, tell)
     except KeyboardInterrupt:
         note(
             f"\nmemory: the worker goes on without this bar (memory jobs list --kind {KIND}; memory jobs pause {KIND})"
         )
-        return 0
-    note("")
+    if shown:
+        note("")
+    return latest
+
+
+def draw_mining(progress: Progress, settings: Settings, seconds: float) -> None:
+    """Draw the mining bar on stderr's line, with the reason if it does not move. `seconds`: since the start."""
+    share = progress.finished / max(progress.sessions, 1)
+    said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
+    if why_nothing_starts(settings) is not None:
+        said += ", paused (memory resume)"
+    elif progress.paused:
+        said += f", paused (memory jobs resume {KIND})"
+    elif not _has_worker(settings):
+        said += ", no worker runs (memory service up)"
+    said += f", {seconds:.0f} s"
+    width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))
+    redraw((f"mining [{'#' * int(share * width):<{width}}]" if width else "mining") + said)
+
+
+def _follow(settings: Settings, run: BackfillRun) -> int:
+    """Show a bar until the run ends, then what was found; return the exit code."""
+    progress = follow_mining(settings, run, inf)
+    if not progress.is_done:
+        return 0  # The user ended the bar.
     if progress.failed:
         note(f"memory: {progress.failed} could not be mined: memory jobs list --kind {KIND} --state dead")
     print(_describe_outcome(progress))

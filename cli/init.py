@@ -29,13 +29,12 @@ from ..runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailabl
 from ..runtime.paths import ensure_state
 from ..runtime.settings import Settings, compile_snapshot, load_settings
 from ..services.active_counts import count_active, count_indexed_entries
-from ..services.corpus.backfill import KIND, BackfillRun, Plan, Progress, enqueue_corpus
+from ..services.corpus.backfill import KIND, Plan, Progress, enqueue_corpus
 from ..services.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
     first_recall,
     plan_history,
-    wait_for_history,
 )
 from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
@@ -46,11 +45,11 @@ from ..services.pending_counts import PendingCounts, count_pending
 from ..services.stores import vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from .context import Context
+from .corpus import follow_mining
 from .model import KNOWN_MEGABYTES, fetch
 from .output import add_json, counted, cut, home_path, note, print_json
 from .path_arguments import named_path
 from .processes import ensure_worker, stop_replaced
-from .progress import draw_mining
 from .settings_file import write_setting
 from .terminal import is_agreed, read_choice
 from .vault_choice import choose_vault, empty_vault_notice, require_known, require_place, vault_in
@@ -414,7 +413,10 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
     run_queued = enqueue_corpus(settings, plan) if days else None
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
-    progress = _follow(settings, run_queued, quiet=quiet) if run_queued is not None and runs else None
+    if run_queued is None or not runs:
+        return FirstRun(plan, runs, None)
+    seconds = HISTORY_SECONDS if quiet or not sys.stderr.isatty() else WATCHED_SECONDS
+    progress = follow_mining(settings, run_queued, seconds, quiet=quiet)
     return FirstRun(plan, runs, progress)
 
 
@@ -438,27 +440,6 @@ def _worker_runs(settings: Settings) -> bool:
     except CannotStart as error:
         note(f"memory: {error}; the first hook of a session tries again (`memory doctor`)")
         return False
-
-
-def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
-    """Wait for the mining of old sessions, with a bar on a terminal. Ctrl-C ends the wait, not the work."""
-    latest = Progress(len(run.jobs), waiting=len(run.jobs))
-    shown = not quiet and sys.stderr.isatty()
-    started = time.monotonic()
-
-    def tell(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
-        if shown:
-            draw_mining(progress, seconds=time.monotonic() - started)
-
-    try:
-        wait_for_history(settings, run, WATCHED_SECONDS if shown else HISTORY_SECONDS, tell)
-    except KeyboardInterrupt:
-        note("\nmemory: the worker goes on with the sessions from before")
-    if shown:
-        note("")
-    return latest
 
 
 # The report

@@ -1,18 +1,15 @@
-"""Progress at a terminal: a status line, the mining bar, and the jobs that are being worked on."""
+"""Progress at a terminal: a status line, a bar, and the jobs that are being worked on."""
 
 from __future__ import annotations
 
 import sys
 import threading
 
-from ..services.corpus.backfill import KIND, Progress
 from ..tasks.queue.progress import RunProgress
 from .output import note
-from .terminal_safety import line_columns, redraw
+from .terminal_safety import redraw
 
 BAR = 25
-MARK_SECONDS = 0.4
-"""How long the moving mark stays in one place."""
 
 
 class StatusLine:
@@ -59,33 +56,6 @@ def draw_share(what: str, done: int, total: int, unit: int = 1) -> None:
     share = done / max(total, 1)
     end = "\n" if done >= total else ""
     redraw(f"{what} [{'#' * int(share * BAR):<{BAR}}] {share:4.0%} {done // unit}/{total // unit}", end=end)
-
-
-def draw_mining(
-    progress: Progress, *, has_worker: bool = True, paused: bool = False, seconds: float | None = None
-) -> None:
-    """Draw the mining bar on stderr's line, with the reason if it does not move: no worker, or `paused`.
-
-    With `seconds`, the time since the start, a mark moves through the rest: one long session can take a while.
-    """
-    share = progress.finished / max(progress.sessions, 1)
-    said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
-    if paused:
-        said += ", paused (memory resume)"
-    elif progress.paused:
-        said += f", paused (memory jobs resume {KIND})"
-    elif not has_worker:
-        said += ", no worker runs (memory service up)"
-    if seconds is not None:
-        said += f", {seconds:.0f} s"
-    width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))
-    done = int(share * width)
-    bar = "#" * done + " " * (width - done)
-    if seconds is not None and done < width:
-        mark = done + int(seconds / MARK_SECONDS) % (width - done)
-        bar = bar[:mark] + ">" + bar[mark + 1 :]
-    bar = f"mining [{bar}]" if width else "mining"
-    redraw(f"{bar}{said}")
 
 
 def progress_line(progress: RunProgress) -> str:
