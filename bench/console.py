@@ -256,7 +256,7 @@ def addresses(bed: Bed, session: str, entries: int) -> dict[str, Sequence[str]]:
         "search, a question and filters": [f"search?project=project-3&q={word}" for word in words],
         "recall": ["recall"],
         "recall, search": ["recall?q=note-0001"],
-        "recall, one session": [f"recall?session={session}"],
+        "recall, one session": [f"recall?q={session}"],
         "jobs": ["jobs"],
         "health": ["health"],
         f"health{NO_WORKER}": ["health"],

@@ -132,11 +132,6 @@ class CatalogReader:
         condition, parameters = _listable(scope, in_place=in_place)
         return int(self._connection.execute(f"SELECT count(*) FROM entry_meta m WHERE {condition}", parameters).get)
 
-    def entries_of_session(self, session: str) -> list[EntryRow]:
-        """Return entries first learned in this session, wherever they are now."""
-        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.session = ? {_NEWEST_FIRST}"
-        return [EntryRow(*row) for row in self._connection.execute(sql, (session,))]
-
     # Columns
 
     def distinct_values(self, column: Literal["kind", "project"]) -> list[str]:

@@ -45,7 +45,7 @@ def pages(bed: Bed) -> Mapping[str, str]:
         "search-nothing": "search?q=unheard-of+zebra",
         "entry": "entry?path=login-tokens-last-for-fifteen-minutes",
         "recall": "recall",
-        "receipts": f"recall?session={session}",
+        "receipts": f"recall?q={session}",
         "jobs": "jobs",
         "health": "health",
     }

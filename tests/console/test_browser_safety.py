@@ -99,7 +99,7 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "ideas": ("q", "idea", "page"),
         "entry": ("path",),
         "search": ("q", "kind", "project", "status", "tag", "since", "filter", "page"),
-        "recall": ("q", "session", "page"),
+        "recall": ("q", "page"),
         "jobs": ("q",),
         "health": ("q",),
     }
@@ -176,9 +176,8 @@ def hostile_state(bed: Bed) -> None:
 
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
-    "recall": ("caller", "project", "session"),
-    f"recall?session={SESSION}": ("caller", "project", "slug", "near", "why", "stage", "degraded", "at"),
-    f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
+    "recall": ("caller", "project", "session", "slug", "near", "why", "stage", "degraded", "at"),
+    f"recall?{urlencode({'q': evil('session')})}": ("caller", "degraded"),
     "jobs": ("kind", "error", "argument"),
     "health": ("hook", "purpose"),
     "search?status=any": (),

@@ -160,14 +160,16 @@ def leave(bed: Bed, path: str, *, session: str | None = SESSION, minute: int = 0
     return str(line["at"])
 
 
-def test_recalls_are_listed_by_session_the_last_first(bed: Bed, front: Front) -> None:
+def test_recalls_are_listed_the_last_first_and_found_by_session_and_entry(bed: Bed, front: Front) -> None:
     leave(bed, "personal-private/a.md")
-    leave(bed, "personal-private/b.md", minute=1, degraded=("dense-late",))
+    leave(bed, "personal-private/b.md", minute=1)
     leave(bed, "personal-private/c.md", session=None, minute=2)
     text = visible(front.get("recall"))
+    assert "3 recalls, the last first" in text
     assert text.index("without a session") < text.index(SESSION[:8])
-    assert "1 in part" in text
-    assert "without a session" not in visible(front.get("recall", q="b.md")).partition("Asked by")[2]
+    assert "1 recall, the last first" in visible(front.get("recall", q="b.md"))
+    assert "2 recalls, the last first" in visible(front.get("recall", q=SESSION))
+    assert "No recall has that" in visible(front.get("recall", q="nobody"))
 
 
 def test_receipts_that_were_rotated_are_still_listed(bed: Bed, front: Front) -> None:
@@ -179,7 +181,7 @@ def test_receipts_that_were_rotated_are_still_listed(bed: Bed, front: Front) -> 
 
 def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front: Front) -> None:
     leave(bed, "personal-private/login.md", degraded=("dense-late",))
-    text = visible(front.get("recall", session=SESSION))
+    text = visible(front.get("recall", q=SESSION))
     assert "login given 0.69 0.73 17.7 +2.5" in text
     assert "Answered by keywords only: the model was late." in text
     assert "near below the floor; score 0.10, answers -1.5" in text
@@ -191,7 +193,7 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
     result = RecallResult((), (), {"total": 1.0}, (), 0.0)
     nothing = receipt("a haiku", result, caller="hook", session=SESSION, given_before=1)
     append_receipt(Path(bed.settings.state.receipts), nothing)
-    text = visible(front.get("recall", session=SESSION))
+    text = visible(front.get("recall", q=SESSION))
     assert "Nothing was shown: no other entry reached the floor of +0.0 and answers the prompt." in text
     assert text.count("given before") == 1
     assert "1 entry that the session was given before was not considered." in text
@@ -200,9 +202,10 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
 def test_a_torn_line_and_a_foreign_one_hide_nothing(bed: Bed, front: Front) -> None:
     file = Path(bed.settings.state.receipts)
     file.write_text('{"at": 7}\n[]\n{"at": "2026-05-04T09:00:00", "hits": null, "ms": null}\n{"at": "2026-', "utf-8")
-    assert "without a session" in visible(front.get("recall"))
-    assert front.get("recall", session="none").status_code == 200
+    assert "1 recall, the last first" in visible(front.get("recall"))
 
 
-def test_an_unknown_session_is_reported(front: Front) -> None:
-    assert said(front.get("recall", session="nobody")) == "no recall of a session nobody is on record"
+def test_a_receipt_without_paths_is_listed(bed: Bed, front: Front) -> None:
+    Path(bed.settings.state.receipts).write_text('{"at": "2026-05-04T09:00:00", "hits": [{"score": 0.5}]}\n', "utf-8")
+    assert "1 recall, the last first" in visible(front.get("recall"))
+    assert "No recall has that" in visible(front.get("recall", q="kettle"))
