@@ -16,7 +16,7 @@ from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models,
 from ..runtime.errors import UsageError
 from ..services.indexing import UPGRADE_KIND
 from ..services.stores import open_index
-from ..services.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
+from ..services.upgrading import ask_for, cancel_all, put_in_force
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from .arguments import refuse_options_of_others
 from .context import Context
@@ -39,7 +39,6 @@ KNOWN_MEGABYTES = {
     "BAAI/bge-small-en-v1.5": 134,
 }
 """Download sizes, shown before the first request to the hub."""
-NO_LIMIT_SECONDS = 1e9
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -47,13 +46,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=("list", "use"))
     parser.add_argument("model", nargs="?", help="a model's name on the hub, or a folder (use)")
     parser.add_argument("--yes", action="store_true", help="download without asking")
-    parser.add_argument("--now", action="store_true", help="re-embed in this process instead of the worker")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the models, or change to one."""
-    refuse_options_of_others(args, {"--yes": ("use",), "--now": ("use",)})
+    refuse_options_of_others(args, {"--yes": ("use",)})
     if args.action == "list" and args.model is not None:
         raise UsageError(
             f"memory config model list takes no {args.model!r}: it shows all; `memory config model use` changes to one"
@@ -155,7 +153,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
         "slow": milliseconds > SLOW_QUERY_MS,
     }
     del embedder
-    result |= _change(args, context, name)
+    result |= _change(context, name)
     if args.json:
         print_json(result)
     elif result["in_force"]:
@@ -168,7 +166,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, Any]:
+def _change(context: Context, name: str) -> dict[str, Any]:
     """Switch now if no vector is missing (an empty vault, an earlier model), else have the worker embed first."""
     settings = context.settings
     with open_index(settings) as index:
@@ -178,10 +176,6 @@ def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, 
         put_in_force(settings, name)
         request_indexing(settings)
         return {"in_force": True, "before": None, "to_do": to_do, "job": None}
-    if to_do and args.now:
-        progress = partial(draw_share, "embedding") if sys.stderr.isatty() else None
-        complete = is_complete(embed_beside(request_of(settings, name, NO_LIMIT_SECONDS), on_progress=progress))
-        to_do = 0 if complete else to_do
     with open_ledger(settings) as ledger:
         if to_do:
             job = ask_for(ledger, name)

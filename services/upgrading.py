@@ -13,7 +13,6 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -61,11 +60,7 @@ class UpgradeReport:
     total: int
 
 
-def embed_beside(
-    request: UpgradeRequest,
-    *,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> UpgradeReport:
+def embed_beside(request: UpgradeRequest) -> UpgradeReport:
     """Embed texts that have no vector of the model, in this process, for at most `seconds`.
 
     Raises ModelUnavailable, IndexUnavailable.
@@ -76,19 +71,13 @@ def embed_beside(
             return UpgradeReport(0, 0, 0, 0)
         embedder = load_embedder(request.model, models_folder=Path(request.models_folder))
         store.model_id(embedder.name, embedder.dimension)
-
-        def told(done: int, total: int) -> None:
-            kill_point("mid-child")
-            if on_progress is not None:
-                on_progress(done, total)
-
         report = drain(
             store,
             embed_with(embedder),
             model=request.model,
             batch_texts=BATCH_TEXTS,
             should_stop=lambda: time.monotonic() > until,
-            on_progress=told,
+            on_progress=lambda done, total: kill_point("mid-child"),
         )
         total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)
     if report.reason is not None:

@@ -206,12 +206,6 @@ def test_a_change_of_mind_cancels_the_change(tmp_path: Path, quick: Path) -> Non
     assert states == {"cancelled"}
 
 
-def test_now_embeds_in_the_command_itself(sandbox: Sandbox, quick: Path) -> None:
-    said = sandbox.json("config", "model", "use", str(quick), "--now")
-    assert (said["in_force"], said["to_do"]) == (True, 0)
-    assert vectors(sandbox)["quick"] == NOTES
-
-
 def test_a_model_named_in_the_settings_by_hand_takes_over_too(sandbox: Sandbox, tiny: Path, quick: Path) -> None:
     (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{quick}"\n', "utf-8")
     assert in_force(sandbox)["name"] == str(tiny / "old")
@@ -225,7 +219,8 @@ def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_the_serv
     before = quick_model(tmp_path / "before")
     sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))
     with sandbox.recall_service():
-        sandbox.memory("config", "model", "use", str(quick), "--now")
+        sandbox.memory("config", "model", "use", str(quick))
+        sandbox.memory("service", "worker", "--until-idle")
         for part in sandbox.state.glob("index.db*"):
             part.unlink()
         sandbox.memory("vault", "reindex")

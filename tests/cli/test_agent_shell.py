@@ -75,7 +75,7 @@ def test_every_option_of_a_command_that_an_agent_may_run_is_known_to_the_guard(n
     harmless = READING_OPTIONS
     if does is Does.PROPOSES or (isinstance(does, dict) and Does.PROPOSES in does.values()):
         harmless = READING_OPTIONS | WRITING_OPTIONS
-    without_question = {"--yes", "--now", "--again", "--more", "--until", "--as", "--reason"}
+    without_question = {"--yes", "--again", "--more", "--until", "--as", "--reason"}
     if isinstance(does, dict) and "" not in does:
         harmless = harmless | without_question  # What no use fits changes, whatever its options.
     assert options - declared - harmless == set()
