@@ -41,13 +41,14 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 from .rejected_texts import rejected_by, with_restored, without_rejected
-from .reverse_lines import lines_from_end
 
 log = logging.getLogger(__name__)
 
 DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """Above this size the journal is renamed to `changes.1.jsonl`, which replaces the previous one."""
+BLOCK_BYTES = 65_536
+"""Bytes read at once from the end of a journal."""
 
 Actor = Literal[
     "reflection",
@@ -607,3 +608,23 @@ def _ends_whole(file: Path) -> bool:
             return data.read(1) == b"\n"
     except OSError:  # absent or empty
         return True
+
+
+def lines_from_end(file: Path) -> Iterator[bytes]:
+    """Yield the lines, last one first, without line ends; none if there is no file. Raises OSError."""
+    with suppress(FileNotFoundError), file.open("rb") as data:
+        at = data.seek(0, os.SEEK_END)
+        rest: list[bytes] = []
+        while at > 0:
+            size = min(BLOCK_BYTES, at)
+            at -= size
+            data.seek(at)
+            block = data.read(size)
+            first, *lines = block.split(b"\n")
+            if not lines:  # A line of many blocks is joined once, at its beginning.
+                rest.append(block)
+                continue
+            lines[-1] += b"".join(reversed(rest))
+            yield from reversed(lines)
+            rest = [first]
+        yield b"".join(reversed(rest))

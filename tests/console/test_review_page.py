@@ -14,7 +14,7 @@ from memoryvault.cli.review_dialogue import MEANINGS
 from memoryvault.hooks.wiring import install_for
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
-from memoryvault.services import reverse_lines
+from memoryvault.services import journal
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change, FolderMove
 from memoryvault.services.pending_page import list_pending_paths, load_pending_page, order_pending
@@ -307,7 +307,7 @@ def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.M
     first.write_bytes(b"".join(lines[:5]) + b"not json\n")
     Path(last).write_bytes(b"".join(lines[5:]) + b'{"cut')
     for block in (1, 7, 100, 65_536):
-        monkeypatch.setattr(reverse_lines, "BLOCK_BYTES", block)
+        monkeypatch.setattr(journal, "BLOCK_BYTES", block)
         assert list(bed.journal.newest()) == list(reversed(bed.journal.acts()))
     assert len(bed.journal.acts()) == 12
 
