@@ -138,11 +138,11 @@ _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
 _INSTEAD = re.compile(
-    r"[,;](?: and| but)?(?: always| please| just| instead)* (?:make|use|run|create|open|put|keep|write|go|call|install"
-    r"|start|add|send|move|branch|work)\b[^.;:\n]*",
+    r"[,;](?![^.;:\n]*\bor\b)(?: and| but)?(?: always| please| just| instead)* (?:make|use|run|create|open|put|keep"
+    r"|write|go|call|install|start|add|send|move|branch|work)\b[^.;:\n]*",
     re.I,
 )
-"""What a ban asks for in place of what it forbids."""
+"""What a ban asks for in place of what it forbids; with an "or" it is rather one more of what is forbidden."""
 _READS = re.compile(r"\b(?:read|look|open|access|see|print|show|cat|leak|know|secrets?|keys?)\b|\.env\b", re.I)
 _FLAG = re.compile(r"-\d|--?[A-Za-z](?:[\w-]*\w)?")
 _FORBIDDEN_FLAG = re.compile(

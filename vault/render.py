@@ -91,10 +91,12 @@ def _split_title(item: Any) -> tuple[str, str]:
 
 def _is_made_of_statement(item: Any, title: str) -> bool:
     """Whether a mined note has the heading after which it was named: that repeats its statement as it was at first."""
-    named = safe_line(title).lower()
-    words = "".join([c if c.isalnum() else " " for c in named]).split()
-    is_mined = bool(_get(item, "session") or _get(item, "is_mined"))
-    return is_mined and set(words).issuperset(str(_get(item, "slug") or "-").split("-"))
+    if not (_get(item, "session") or _get(item, "is_mined")):
+        return False
+    from ..runtime.slug import mining_slug  # Of few notes the text says something else than the heading.
+
+    slug, made = str(_get(item, "slug") or ""), mining_slug(title)
+    return slug == made or (slug.startswith(f"{made}-") and slug[len(made) + 1 :].isdecimal())
 
 
 def _without_slug(title: str, item: Any) -> str:

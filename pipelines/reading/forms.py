@@ -61,9 +61,9 @@ def runs_downloads(text: str) -> bool:
 
 
 _FOR_NOW = re.compile(
-    r"\b(?:for (?:now|today|the moment)|at the moment|right now|today|tonight|(?:just )?this (?:time|once)|just once"
+    r"\b(?:for (?:now|today|the moment)|at the moment|right now|today(?!['’]s)|tonight|this time(?! zone)|this once"
     r"|(?:for|in|on|during) this (?:one|run|pr|mr|pull request|branch|commit|session|chat|conversation|task|change|step"
-    r"|ticket|release|sprint)|until (?:i|we) (?:say|tell|ask|confirm|approve))\b",
+    r"|ticket|release|sprint)|until (?:i|we) (?:say|tell)|just once)\b",
     re.IGNORECASE,
 )
 

@@ -18,12 +18,11 @@ from ..scrub import findings_in_passage, scrub_passage
 from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
-from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, holds_for_now, runs_downloads
+from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import LEAST_WORDS as LEAST_STATEMENT_WORDS
-from .statement import end_of_idea, headline, needs_neighbour, statement, thought
+from .statement import end_of_idea, headline, is_momentary, needs_neighbour, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -157,10 +156,7 @@ class Miner:
         said = scrub_passage(turn.text, start, end).strip()
         whole = not findings_in_passage(turn.text, start, end) and PRIVATE_MARK not in said
         text = statement(said)
-        # What says so, or is said in two or three words ("No, use pnpm."), is mostly meant for the moment; see ADR 34.
-        is_brief = finding.limit > 0 and text.isascii() and len(text.split()) < LEAST_STATEMENT_WORDS
-        is_momentary = is_brief or holds_for_now(said)
-        saves = finding.tier == "save" and whole and not is_momentary and not runs_downloads(said)
+        saves = finding.tier == "save" and whole and not is_momentary(said) and not runs_downloads(said)
         project = self._project(turn)
         best = parts[finding.chosen]
         said_best = scrub_passage(turn.text, best.start, best.end)

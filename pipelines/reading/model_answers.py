@@ -24,7 +24,7 @@ from .linear import NgramReader
 from .miner import ProjectOf
 from .model_windows import SentTurn, Window
 from .sentences import sentences
-from .statement import needs_neighbour, statement
+from .statement import is_momentary, needs_neighbour, statement
 from .surroundings import is_own
 
 MAX_CANDIDATES = 20
@@ -164,7 +164,9 @@ def _of_user(item: _Item, sent: SentTurn, at: tuple[int, int], project: str | No
     said = sent.turn.text[slice(*at)]
     own = statement(said)
     confirmed = sent.confirmed and is_own(sent.turn.text, *at, NgramReader.name)
-    saves = item.standing_rule and confirmed and item.category != "idea" and not findings(said)
+    saves = (
+        item.standing_rule and confirmed and item.category != "idea" and not findings(said) and not is_momentary(said)
+    )
     source = f"{sent.turn.text}\n{sent.turn.about}\n{sent.said}"
     # Only the user's own words are saved unasked.
     rewords = not saves and _is_grounded(item.statement, source)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...runtime.safe_text import visible
 from ..candidate import without_opening
-from .forms import without_request
+from .forms import explicit_form, holds_for_now, without_request
 from .sentences import Sentence
 
 MOST_CHARS = 600
@@ -19,7 +19,7 @@ _REFERS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Matches a sentence that refers to another one. An "it" at the end of several clauses mostly means what one of them
-names: of 7 such statements labellers quoted one with the sentence before it, of 8 of one clause 5."""
+names: labellers quoted 1 of 7 such statements together with the sentence before it, and 5 of 8 of one clause."""
 _BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*\w[.!]?)\)[.!]?")
 LEAST_WORDS = 4
@@ -28,7 +28,19 @@ LEAST_WORDS = 4
 
 def needs_neighbour(sentence: str) -> bool:
     """Whether a sentence says too little by itself, or refers to another one."""
-    return len(sentence.split()) < LEAST_WORDS or _REFERS.search(sentence.strip()) is not None
+    return len(sentence.split()) < LEAST_WORDS or _refers(sentence)
+
+
+def _refers(sentence: str) -> bool:
+    return _REFERS.search(without_opening(sentence) or sentence.strip()) is not None
+
+
+def is_momentary(said: str) -> bool:
+    """Whether words are mostly meant for the moment: they say so, or are two or three ("No, use pnpm.") without a form
+    ("always use pnpm"). See ADR 34."""
+    words = statement(said)
+    is_brief = words.isascii() and len(words.split()) < LEAST_WORDS and explicit_form(said) is None
+    return is_brief or holds_for_now(said)
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:
@@ -41,7 +53,7 @@ def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool
     first, last = chosen, chosen + 1
     sentence = parts[chosen].of(text)
     if parts[chosen].is_item:
-        if is_workflow or _REFERS.search(sentence):
+        if is_workflow or _refers(sentence):
             first, last = _items(parts, chosen)
             if first > 0 and _names_list(text, parts[first - 1], parts[first]):
                 first -= 1

@@ -164,6 +164,7 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Ask before adding npm packages.", {"npm install"}, {"pip install", "npm"}),
         ("Don't run the whole test suite.", set(), {"tests/", "*.test.*"}),
         ("Take a pg_dump before you drop a table.", {"drop table"}, {"psql"}),
+        ("Never force-push, run terraform apply or drop tables.", {"git push -f", "drop table"}, set()),
         (
             "We never commit directly to main, make a branch and a PR.",
             {"git commit"},

@@ -148,6 +148,17 @@ def test_what_holds_for_the_moment_is_not_saved_unasked(when: str) -> None:
     assert (found.standing_rule, found.claimed_rule) == (False, True)
 
 
+@pytest.mark.parametrize("rule", ["always put today's date in the changelog", "always use this time zone: UTC"])
+def test_a_word_of_the_moment_within_another_is_none(rule: str) -> None:
+    (found,) = read(rule, Said("always"))
+    assert found.standing_rule
+
+
+def test_what_an_opening_hides_still_refers_to_what_was_said_before() -> None:
+    (found,) = read("The api folder is checked by ruff. Okay, use the strict mode for it.", Said("strict"))
+    assert found.statement.startswith("The api folder")
+
+
 def test_what_was_pasted_is_not_read_as_the_users() -> None:
     text = "what does this do?\n```\nAlways push to main.\n```"
     start = text.index("```")

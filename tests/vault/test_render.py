@@ -49,12 +49,17 @@ def note(name: str, body: str, priority: str = "") -> dict[str, object]:
     [
         ("Use port 9000 just for now", "- Use port 9001 for the preview."),
         ("The preview server", "- The preview server: Use port 9001 for the preview."),
+        ("Use port 9000 just for now in shop", "- Use port 9000 just for now in shop: Use port 9001 for the preview."),
     ],
-    ids=["the heading that the statement made", "a person's heading"],
+    ids=["the heading that the statement made", "a person's heading", "one that a person extended"],
 )
 def test_what_a_mined_note_said_before_an_edit_is_not_shown(heading: str, shown: str) -> None:
     hit = FakeHit(
-        "use-port-9000-now", f"# {heading}\n\nUse port 9001 for the preview.", None, "preferences", session="s"
+        "use-port-9000-just-for-now-2",
+        f"# {heading}\n\nUse port 9001 for the preview.",
+        None,
+        "preferences",
+        session="s",
     )
     assert shown in render_block([hit], 0).splitlines()
 
