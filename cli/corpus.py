@@ -260,11 +260,10 @@ def follow_mining(settings: Settings, run: BackfillRun, most_seconds: float, *, 
     try:
         wait_for_history(settings, run, most_seconds, tell)
     except KeyboardInterrupt:
-        note(
-            f"\nmemory: the worker goes on without this bar (memory jobs list --kind {KIND}; memory jobs pause {KIND})"
-        )
-    if shown:
-        note("")
+        note(f"\nmemory: the worker goes on by itself (memory jobs list --kind {KIND}; memory jobs pause {KIND})")
+    else:
+        if shown:
+            note("")
     return latest
 
 

@@ -34,14 +34,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if (holder := lock_holder(state.worker_lock)) is not None:
         raise WorkerRunning(holder)  # Before anything else: its recall service must not be stopped.
     came: list[int] = []
+    stops_service = True
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]  # Ignored under `nohup`.
     try:
-        for number in heard:  # Until the service listens a signal waits: one without its lock could not be stopped.
+        for number in heard:  # A signal waits until the service listens: before it has its lock it cannot be stopped.
             signal.signal(number, lambda number, _frame: came.append(number))
         try:
-            if ensure_service(context.settings, SERVICE_SECONDS, command=SERVICE):
-                note("memory: worker and recall service run; Ctrl-C ends both")
+            runs = ensure_service(context.settings, SERVICE_SECONDS, command=SERVICE)
+            note(f"memory: worker and recall service {'run' if runs else 'start'}; Ctrl-C ends both")
         except ServiceUnavailable as error:  # Recall is answered by words then.
             note(f"memory: {error}")
         for number in heard:
@@ -49,5 +50,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0 if came else worker.run_forever(context.settings)
     except KeyboardInterrupt:  # Where the worker does not listen yet.
         return 0
+    except WorkerRunning:  # It came meanwhile, and needs the service.
+        stops_service = False
+        raise
     finally:
-        stop_background(state, "recall")
+        if stops_service:
+            stop_background(state, "recall")

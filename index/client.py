@@ -170,8 +170,8 @@ def ensure_service(
     """Start the recall service detached unless one answers; True when one answers at the end.
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
-    failed to). A service of another program version is stopped first. `command` replaces `memory service serve`, in
-    tests. Raises ServiceUnavailable when it cannot be started.
+    failed to). A service of another program version is stopped first. `command` replaces `memory service
+    serve`. Raises ServiceUnavailable when it cannot be started.
     """
     state = settings.state
     deadline = time.monotonic() + wait_seconds

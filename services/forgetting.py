@@ -37,7 +37,7 @@ FORGOTTEN = "forgotten"
 
 def deleted_by_user(journal: Journal, paths: Iterable[str]) -> frozenset[str]:
     """Return the notes that are missing from the vault although the program's last act, if any, left a file there. The
-    note of what was taken back does not count: it holds only ids."""
+    note of what was taken back does not count: it holds ids."""
     left: dict[str, bool] = {}
     for act in journal.acts():
         for change in act.changes:

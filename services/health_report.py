@@ -43,7 +43,7 @@ from .waiting_sessions import SessionFigures, read_sessions
 RESEARCH = "research"
 """Purpose of research in the spending table; importing its module would be slow."""
 MOST_REFLECTIONS = 20
-"""How many reflections are read: enough to include the last one that was not a test of the hooks."""
+"""How many reflections are read: enough to count what was not confirmed."""
 
 Section = TypeVar("Section")
 

@@ -5,13 +5,13 @@ No file is opened, and none is asked for its state.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ..runtime.json_text import parse_json
 from ..runtime.layout import TRASH, is_conflict_copy
 from ..runtime.paths import is_downloaded_child, read_whole
 
@@ -163,8 +163,8 @@ def obsidian_templates(root: Path) -> list[str]:
         whole = read_whole(root / ".obsidian" / file, MOST_SETTINGS_BYTES)
         if isinstance(whole, str):
             continue
-        with suppress(ValueError, RecursionError):
-            settings = json.loads(whole[0])
+        with suppress(ValueError):
+            settings = parse_json(whole[0])
             folder = settings.get(name) if isinstance(settings, dict) else None
             if isinstance(folder, str) and folder.strip("/"):
                 found.append(folder.strip("/"))
