@@ -141,9 +141,10 @@ def test_the_console_has_them_beside_its_pages_and_in_its_figures(full: Bed) -> 
     with Front(full.settings) as front:
         front.enter()
         page = visible(front.get("health"))
-    for title, number in (("Review", 6), ("Inbox", 2), ("Ideas", 3), ("Watchlist", 1)):
+    for title, number in (("Review", 6), ("Inbox", 2), ("Ideas", 3)):
         assert f"{title} {number} waiting" in page
     assert "For you: 4 proposals and 2 questions about ideas and 1 conflict copy , 2 in the inbox , 3 ideas" in page
+    assert "1 pattern to adopt (memory skills watchlist)" in page
 
 
 def test_agents_are_told_the_same(full: Bed, ask: Ask) -> None:
