@@ -64,7 +64,7 @@ TERM_LIMIT = 24
 """Most words that are searched: the rarest ones."""
 GATED_ENTRIES = 12
 PROJECT_PRIOR = 0.2
-"""Log-odds added for an entry of the project: it comes first among equals."""
+"""Log-odds added for an entry of the project, before the threshold."""
 SKILL_KIND = "skill"
 """The same as in vault/entry.py, which takes too long to import for a hook."""
 MIN_SKILL_COVERAGE = 0.5

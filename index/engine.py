@@ -529,8 +529,8 @@ class RecallEngine:
     def _select_needed(self, state: _RecallState, gated: Sequence[ScoredEntry]) -> list[ScoredEntry]:
         """Return the entries that pass the gate, for a prompt the surest first.
 
-        If none passes: a question of one word gets the entries that have the word, a prompt of one word gets an entry
-        only if no other has it.
+        A question of one word gets, if none passes, the entries that have the word. A prompt of one word gets, whatever
+        passes, only an entry that alone has it.
         """
         # A person who asks the vault can judge the answers.
         passed = needed(gated, self._eagerness, 0.0 if state.query.is_prompt else QUESTION_LENIENCE)

@@ -74,9 +74,7 @@ class ModelRunner:
 
     @property
     def dimension(self) -> int:
-        if self._embedder is None:
-            raise ModelLoading(f"the model {self.name} is still loading")
-        return self._embedder.dimension
+        return self._require_model().dimension
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the model; False when its loading failed or takes longer than `seconds`."""

@@ -97,7 +97,7 @@ class ServiceConfig:
     state: StatePaths
     model: str
     idle_exit_seconds: float = 1800.0
-    """Time without a request after which the service exits; `memory service serve` never does."""
+    """Time without a request after which the service exits; infinite with `serve --stay`."""
     eagerness: str = DEFAULT_EAGERNESS
     unreviewed: bool = True
     """Whether a prompt may get what the user said and has not reviewed (unreviewed.py)."""
@@ -210,7 +210,7 @@ class RecallService:
 
     def run(self) -> Outcome:
         """Accept until there is a reason to end; then let requests in progress finish."""
-        self._log("start", {"model": self._config.model})
+        self._log("start", {"model": self._runner.name})
         with wake_on_signals(self._waker):
             while self._outcome is None:
                 self._accept()

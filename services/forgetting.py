@@ -68,7 +68,7 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
         _forget_in_queue(settings, pattern)
     except (MemoryVaultError, OSError) as error:
         log.warning("%d deleted notes are not forgotten everywhere yet: %s", len(gone), error)
-        return len(gone)
+        return 0
     with store.lock():
         journal.forget(gone & deleted_by_user(journal, gone))
     return len(gone)

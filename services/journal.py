@@ -259,11 +259,9 @@ class Journal:
             log.warning("a change that was interrupted is ended: %s", act["what"])
             try:
                 self._finish(act)
-            except (EditConflict, EntryExists):
-                pass
-            except (OutsideUnavailable, PathRefused) as error:
-                # Rolled back: a file that cannot be written must not block all later changes.
-                log.warning("it was taken back: %s", error)
+            except (EditConflict, EntryExists, OutsideUnavailable, PathRefused) as error:
+                # Rolled back: what cannot be written must not block all later changes.
+                log.warning("it was rolled back: %s", error)
         return True
 
     def earlier_paths(self, paths: Collection[str]) -> frozenset[str]:
@@ -271,7 +269,7 @@ class Journal:
         return self._traced(paths)[0]
 
     def _traced(self, paths: Collection[str]) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
-        """Return the files' present and earlier paths, and by id of an act the paths whose text before it goes."""
+        """Return the files' present and earlier paths, and by act id those whose earlier texts go."""
         gone = set(paths)
         replaced: dict[str, frozenset[str]] = {}
         until: frozenset[str] = frozenset()
@@ -287,7 +285,7 @@ class Journal:
         """Remove the texts and names of these deleted files from the journal, also under their earlier paths. Acts
         without any remaining change are removed and cannot be taken back.
 
-        Of an archived text, the note in whose place it was loses what it said until then. Raises VaultUnavailable.
+        With an archived text go the earlier texts of the note that replaced it. Raises VaultUnavailable.
         """
         with self.store.lock():
             gone, replaced = self._traced(paths)

@@ -199,8 +199,8 @@ class VaultMemories:
         return learned_shift(approved, dismissed, max((one for one in cosines if one is not None), default=None))
 
     def reversed_rule(self, candidate: Candidate) -> ReversedRule | None:
-        """See KnownMemories. Ignores rules of other projects, and candidates that may be an order for the moment. What
-        the user typed is held against no proposal of others."""
+        """See KnownMemories. Ignores rules of other projects, and candidates that may be an order for the moment.
+        What the user typed reverses only what is the user's."""
         if candidate.kind not in STATEMENT_KINDS or tier_of(candidate)[0] is Tier.LOW:
             return None
         said_in = slugify(candidate.project) if candidate.project else None
@@ -227,8 +227,7 @@ class VaultMemories:
         return None
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
-        """Return, for each waiting entry with evidence of this session, the ids of all its evidence and its other
-        words."""
+        """Return, for each waiting entry with evidence of this session, all ids in its header."""
         return [note.named for note in self._notes.values() if note.waits and session in note.named]
 
     def fingerprint_of(self, path: str) -> str | None:
@@ -352,7 +351,7 @@ def _counted_records(entry: Entry, candidate: Candidate) -> frozenset[str]:
 
 
 def _is_counted(entry: Entry, candidate: Candidate) -> bool:
-    """Whether it is no further occurrence; an occurrence has its own words and time, whatever the ids of its records.
+    """Whether it is counted already: the same words in this session, or the same time, whatever the ids of its records.
 
     The same words again in a session may come from a loop; a copy in another session, as in a fork, has the same time.
     The findings of an agent are identified by their records alone.

@@ -1,6 +1,6 @@
 """Turn routed candidates into entries of the vault.
 
-Runs under the vault's lock. Entries are matched by evidence, so that running it again changes nothing.
+Runs under the vault's lock. Evidence counts only once, so that running it again changes nothing.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ log = logging.getLogger(__name__)
 
 SESSION = "Session "
 """The start of the line below a quotation."""
-NO_ROOM = "no idea that is sure enough for those of old sessions that may wait"
-"""The reason why an idea of an old session is not written."""
+NO_ROOM = "too unsure for the room that old sessions have"
+"""The reason why a candidate of an old session is not written."""
 MOST_WORDINGS = 4
 """The most wordings that a note quotes."""
 
@@ -298,7 +298,7 @@ class _Writer:
                 return decision
             return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         waiting = self.known.ranked(status)
-        if status == "inbox" and not self._has_room_in_inbox((1, decision.candidate.score)):
+        if status == "inbox" and not self._make_inbox_room((1, decision.candidate.score)):
             return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         if status != "pending" or len(waiting) < most:
             return decision
@@ -313,12 +313,12 @@ class _Writer:
             return decision
         if decision.action is Action.STRENGTHEN:
             return replace(decision, destination=decision.supersedes or decision.destination, supersedes=None)
-        if not self._has_room_in_inbox((said, decision.candidate.score)):
+        if not self._make_inbox_room((said, decision.candidate.score)):
             return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         return replace(decision, destination=f"{DEFAULT_GROUP}/{INBOX}/{decision.destination.rpartition('/')[2]}")
 
-    def _has_room_in_inbox(self, rank: Rank) -> bool:
-        """Whether the inbox has room for a note of this rank; removes the weakest note if it ranks lower."""
+    def _make_inbox_room(self, rank: Rank) -> bool:
+        """Delete the weakest note if the inbox is full and it ranks lower; return whether there is room."""
         assert self._most_waiting is not None
         waiting = self.known.ranked("inbox")
         if len(waiting) < most_hints(self._most_waiting):
@@ -345,7 +345,7 @@ class _Writer:
             if before is None:
                 return
             target = free_path(f"{DEFAULT_GROUP}/{INBOX}/{path.rpartition('/')[2]}", self._store)
-            self._has_room_in_inbox(rank)
+            self._make_inbox_room(rank)
             text = self._store.render_edit(before, {"status": status_at(target)}, None)
             changes = [Change(target, None, text), Change(path, before, None)]
             self._journal.commit(changes, run=self._run, actor="reflection", what="moved on: room for a likelier one")

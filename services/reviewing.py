@@ -1,6 +1,6 @@
 """Carry out the user's decisions on notes, whether made by key, by flag or by a line in the note.
 
-`Reviewer.decide` is the only entry point. Every change is in the journal, so that the last decision can be undone.
+`Reviewer.decide` and `answer` do it. Every decision is in the journal, so that the last one can be undone.
 """
 
 from __future__ import annotations

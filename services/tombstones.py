@@ -87,7 +87,7 @@ class Tombstones:
         return found
 
     def separate(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
-        """Split decisions into those that may be written and those on removed evidence. Raises VaultUnavailable."""
+        """Split candidates into those that may be written and those on removed evidence. Raises VaultUnavailable."""
         known = {identity(each) for each in self.evidence()} if candidates else set()
         kept = [each for each in candidates if said_by(each) not in known]
         gone = [

@@ -87,13 +87,12 @@ LOST = "\ufffd"
 def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
     forms = [(name, re.compile(_LEAD + form, re.IGNORECASE)) for name, form in _FORMS]
     others: dict[str, dict[str, list[str]]] = json.loads(_DATA.read_text("utf-8"))
-    for kind in ("request", FAINT):
+    for key, name in (("request", "a rule ({})"), ("always", FAINT)):
         for language, words in others.items():
             # Languages without blanks between words have no word boundaries.
-            joined = "|".join(map(re.escape, words[kind.split()[0]]))
+            joined = "|".join(map(re.escape, words[key]))
             spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})\b"
-            name = FAINT if kind == FAINT else f"a rule ({language})"
-            forms.append((name, re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
+            forms.append((name.format(language), re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
     return tuple(forms)
 
 

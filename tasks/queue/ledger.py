@@ -325,7 +325,7 @@ class Ledger(QueueDatabase):
             return self.get(job_id)
 
     def retry_dead(self, kind: str | None = None) -> tuple[list[Job], list[str]]:
-        """Call `retry` for every dead job, or those of `kind`; return the queued ids and the refusals."""
+        """Call `retry` for every dead job, or those of `kind`; return the queued jobs and the refusals."""
         again, refused = [], []
         for job in self.list_jobs(["dead"], kind=kind, most=MAX_DEAD):
             try:
@@ -402,7 +402,7 @@ class Ledger(QueueDatabase):
             return conn.execute(queries.PRUNE, parameters).rowcount
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
-        """Empty the ended jobs of whose texts (arguments, key, history, error) this holds."""
+        """Empty the ended jobs whose texts (arguments, key, history, error) match."""
         with self.transaction(durable=True) as conn:
             conn.execute("PRAGMA secure_delete = ON")
             for job_id, texts in conn.execute(queries.TEXTS_OF_ENDED).fetchall():

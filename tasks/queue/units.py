@@ -1,6 +1,6 @@
 """Install the worker as a service of the user's login: a systemd user unit, or a launchd agent.
 
-Both run `memory service worker` with only the variables that select the vault. The recall service has no unit: worker
+Both run `memory service worker` with only the variables that `identity` returns. The recall service has no unit: worker
 and hooks start it on demand, and it exits when unused.
 """
 

@@ -69,7 +69,7 @@ class WorkerContext:
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
     schedules: Sequence[Schedule] = SCHEDULES
     enabled: bool = True
-    """While it returns False, every job waits, as under a STOP file."""
+    """False: every job waits, as under a STOP file."""
     is_outdated: Callable[[], bool] = lambda: False
     """Asked every few seconds: if the context is outdated, the worker leaves, to be created anew."""
 
@@ -202,7 +202,7 @@ class Worker:
     def _until_idle(
         self, ledger: Ledger, until: float | None, include_delayed: float, reporter: ProgressReporter
     ) -> bool:
-        """Return whether the time was up before it was idle."""
+        """Return True if the time was up, or it has to leave."""
         while not self._leaving:
             if until is not None and time.monotonic() > until:
                 return True
@@ -277,7 +277,7 @@ class Worker:
         self._scheduler = Scheduler(ledger, kinds=self._handlers.keys(), schedules=context.schedules)
         self._next_schedule = time.monotonic()
         self._next_reconciliation = self._next_schedule + context.reconcile_seconds
-        self._reconcile(sole=sole)
+        self._repair(sole=sole)
         if ledger.worker() is None:  # No worker has filled this file: one beats when it has.
             restore_pauses(state, ledger)
             self._spool.ingest()
@@ -359,7 +359,7 @@ class Worker:
         if now >= self._next_reconciliation:
             self._next_reconciliation = now + self._context.reconcile_seconds
             self._check_place()
-            self._reconcile()
+            self._repair()
             self._ledger.checkpoint()
         if self._closed():
             return
@@ -368,7 +368,7 @@ class Worker:
             self._next_schedule = now + SCHEDULE_SECONDS
             self._scheduler.tick()
 
-    def _reconcile(self, *, sole: bool = False) -> None:
+    def _repair(self, *, sole: bool = False) -> None:
         """Requeue expired leases, except for those of running jobs, which only the heartbeat manages, and correct times
         after the clock was set back.
 
