@@ -22,7 +22,7 @@ from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import end_of_idea, headline, is_momentary, needs_neighbour, statement, thought
+from .statement import end_of_idea, headline, needs_neighbour, rarely_lasts, statement, thought
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -156,7 +156,7 @@ class Miner:
         said = scrub_passage(turn.text, start, end).strip()
         whole = not findings_in_passage(turn.text, start, end) and PRIVATE_MARK not in said
         text = statement(said)
-        saves = finding.tier == "save" and whole and not is_momentary(said) and not runs_downloads(said)
+        saves = finding.tier == "save" and whole and not rarely_lasts(said) and not runs_downloads(said)
         project = self._project(turn)
         best = parts[finding.chosen]
         said_best = scrub_passage(turn.text, best.start, best.end)

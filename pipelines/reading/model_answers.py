@@ -24,7 +24,7 @@ from .linear import NgramReader
 from .miner import ProjectOf
 from .model_windows import SentTurn, Window
 from .sentences import sentences
-from .statement import is_momentary, needs_neighbour, statement
+from .statement import needs_neighbour, rarely_lasts, statement
 from .surroundings import is_own
 
 MAX_CANDIDATES = 20
@@ -165,7 +165,7 @@ def _of_user(item: _Item, sent: SentTurn, at: tuple[int, int], project: str | No
     own = statement(said)
     confirmed = sent.confirmed and is_own(sent.turn.text, *at, NgramReader.name)
     saves = (
-        item.standing_rule and confirmed and item.category != "idea" and not findings(said) and not is_momentary(said)
+        item.standing_rule and confirmed and item.category != "idea" and not findings(said) and not rarely_lasts(said)
     )
     source = f"{sent.turn.text}\n{sent.turn.about}\n{sent.said}"
     # Only the user's own words are saved unasked.

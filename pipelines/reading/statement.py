@@ -35,12 +35,12 @@ def _refers(sentence: str) -> bool:
     return _REFERS.search(without_opening(sentence) or sentence.strip()) is not None
 
 
-def is_momentary(said: str) -> bool:
-    """Whether words are mostly meant for the moment: they say so, or are two or three ("No, use pnpm.") without a form
-    ("always use pnpm"). See ADR 34."""
+def rarely_lasts(said: str) -> bool:
+    """Whether words of this kind are mostly no lasting rule: a question, what says that it holds for the moment, or two
+    or three words ("No, use pnpm.") without a form ("always use pnpm"). See ADR 34."""
     words = statement(said)
     is_brief = words.isascii() and len(words.split()) < LEAST_WORDS and explicit_form(said) is None
-    return is_brief or holds_for_now(said)
+    return is_brief or holds_for_now(said) or words.endswith(("?", "？"))
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:

@@ -148,6 +148,13 @@ def test_what_holds_for_the_moment_is_not_saved_unasked(when: str) -> None:
     assert (found.standing_rule, found.claimed_rule) == (False, True)
 
 
+def test_a_question_is_not_saved_unasked() -> None:
+    (found,) = read("did I tell you to never add comments to the code?", Said("comments"))
+    assert (found.standing_rule, found.claimed_rule) == (False, True)
+    (found,) = read("why are there comments? never add comments to the code", Said("never add"))
+    assert found.standing_rule
+
+
 @pytest.mark.parametrize("rule", ["always put today's date in the changelog", "always use this time zone: UTC"])
 def test_a_word_of_the_moment_within_another_is_none(rule: str) -> None:
     (found,) = read(rule, Said("always"))
