@@ -19,7 +19,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.statuses import OUT_OF_USE
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 DERIVATION = 8
 """How rows and chunks are made of a file, kept with each row: to be raised when `parse_entry`, `row_of` or
 `chunk_entry` make something else of the same bytes. Not the schema's version: programs of another one are refused. Of
