@@ -164,6 +164,9 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
     "a refusal by a hook": called(
         "Bash", REFUSED, toolDenialKind="user-rejected", permissionDecision={"decision": "reject", "source": "hook"}
     ),
+    "a refusal with a field that is not known": called(
+        "Bash", REFUSED, toolDenialKind="user-rejected", hookName="PreToolUse:Bash"
+    ),
     "a refusal that a notice made": called(
         "Bash", REFUSED, toolDenialKind="user-rejected", origin={"kind": "task-notification"}
     ),
