@@ -8,6 +8,8 @@ import sys
 import zlib
 from contextlib import suppress
 
+_GZIP = zlib.MAX_WBITS | 16
+"""Mode of zlib: a gzip header is expected."""
 _META_BYTES = 2048
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-zA-Z0-9_.:-]{1,40})""")
@@ -38,17 +40,13 @@ class BoundedBody:
 
     def __init__(self, content_encoding: str, max_bytes: int) -> None:
         encoding = content_encoding.strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        if encoding not in ("", "identity", "gzip", "x-gzip"):
             raise BodyBroken(f"content-encoding {encoding[:40]!r} was not asked for")
         self._max_bytes = max_bytes
         self._received = 0
         self._body = bytearray()
-        self._encoding = encoding.removeprefix("x-")
-        self._inflate = self._new_inflate() if self._encoding in ("gzip", "deflate") else None
+        self._inflate = zlib.decompressobj(_GZIP) if encoding in ("gzip", "x-gzip") else None
         self._started = False
-
-    def _new_inflate(self) -> zlib._Decompress:
-        return zlib.decompressobj(zlib.MAX_WBITS | (16 if self._encoding == "gzip" else 0))
 
     def feed(self, data: bytes) -> None:
         """Add received bytes. Raises BodyTooLarge, BodyBroken."""
@@ -61,26 +59,15 @@ class BoundedBody:
         try:
             self._inflate_all(data)
         except zlib.error as error:
-            raise BodyBroken(f"broken {self._encoding}: {error}") from error
+            raise BodyBroken(f"broken gzip: {error}") from error
 
     def _inflate_all(self, data: bytes) -> None:
         assert self._inflate is not None
         while data:
             if self._inflate.eof:
-                if self._encoding != "gzip":
-                    return  # The rest is not part of the page.
-                self._inflate = self._new_inflate()  # The next member of the file.
-            room = self._max_bytes - len(self._body)
-            try:
-                piece = self._inflate.decompress(data, room + 1)
-            except zlib.error:
-                if self._started or self._encoding != "deflate":
-                    raise
-                # Many servers send deflate without the header of the standard.
-                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-                piece = self._inflate.decompress(data, room + 1)
+                self._inflate = zlib.decompressobj(_GZIP)  # The next member of the file.
+            self._body += self._inflate.decompress(data, self._max_bytes - len(self._body) + 1)
             self._started = True
-            self._body += piece
             if len(self._body) > self._max_bytes:
                 raise BodyTooLarge
             data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
@@ -88,7 +75,7 @@ class BoundedBody:
     def finish(self) -> bytes:
         """Return the whole body. Raises BodyBroken if it was cut short."""
         if self._inflate is not None and self._started and not self._inflate.eof:
-            raise BodyBroken(f"{self._encoding} was cut short")
+            raise BodyBroken("gzip was cut short")
         return bytes(self._body)
 
 

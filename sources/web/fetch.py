@@ -188,7 +188,7 @@ class Fetcher:
 
         backend = PinnedBackend(addresses, self._limits.connect_seconds, deadline)
         # Not br and zstd: the size of their output cannot be limited while they decode.
-        sent = {"accept": "*/*", **headers, "user-agent": USER_AGENT, "accept-encoding": "gzip, deflate"}
+        sent = {"accept": "*/*", **headers, "user-agent": USER_AGENT, "accept-encoding": "gzip"}
         transport = PinnedTransport(backend, self._tls() if url.scheme == "https" else None)
         try:
             with httpx.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=None) as client:

@@ -51,18 +51,14 @@ def test_it_says_who_it_is_and_sends_nothing_else_about_the_user(web: Site, monk
         assert headers["user-agent"] == USER_AGENT
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw deflate", "two members"])
+@pytest.mark.parametrize("encoding", ["gzip", "two members"])
 def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
     text = b"a page " * 1000
-    raw = zlib.compressobj(wbits=-15)
     body = {
         "gzip": gzip.compress(text),
-        "deflate": zlib.compress(text),
-        "raw deflate": raw.compress(text) + raw.flush(),
         "two members": gzip.compress(text[:3500]) + gzip.compress(text[3500:]),
     }[encoding]
-    header = "gzip" if encoding in ("gzip", "two members") else "deflate"
-    web.replies["/a"] = Reply(body, headers={"Content-Encoding": header})
+    web.replies["/a"] = Reply(body, headers={"Content-Encoding": "gzip"})
     assert allowed(web).get(web.url + "/a").body == text
 
 
@@ -206,11 +202,10 @@ def test_a_name_that_is_not_resolved_in_time_fails() -> None:
         Fetcher(Limits(total_seconds=0.05), resolver=slow).get("https://example.org/")
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_a_bomb_never_grows_beyond_the_limit(web: Site, encoding: str) -> None:
-    bomb = (gzip if encoding == "gzip" else zlib).compress(bytes(40 * MEGABYTE))
+def test_a_bomb_never_grows_beyond_the_limit(web: Site) -> None:
+    bomb = gzip.compress(bytes(40 * MEGABYTE))
     assert len(bomb) < QUICK.max_bytes
-    web.replies["/a"] = Reply(bomb, headers={"Content-Encoding": encoding})
+    web.replies["/a"] = Reply(bomb, headers={"Content-Encoding": "gzip"})
     with pytest.raises(FetchFailed, match="more than 100000 bytes"):
         allowed(web).get(web.url + "/a")
 
@@ -220,6 +215,7 @@ def test_a_bomb_never_grows_beyond_the_limit(web: Site, encoding: str) -> None:
     [
         (Reply(pieces=slowly(b"x" * 10_000)), "more than 100000 bytes"),
         (Reply(b"\x1b\x00", headers={"Content-Encoding": "br"}), "not asked for"),
+        (Reply(zlib.compress(b"x"), headers={"Content-Encoding": "deflate"}), "not asked for"),
         (Reply(b"\x1b\x00", headers={"Content-Encoding": "gzip, gzip"}), "not asked for"),
         (Reply(b"not gzip", headers={"Content-Encoding": "gzip"}), "gzip"),
         (Reply(gzip.compress(b"x" * 5000, mtime=0)[:-9], headers={"Content-Encoding": "gzip"}), "gzip"),
@@ -228,7 +224,18 @@ def test_a_bomb_never_grows_beyond_the_limit(web: Site, encoding: str) -> None:
         (Reply(reset=True), "reset"),
         (Reply(status=302, headers={"Location": "https://xn--a/b"}), "not allowed"),
     ],
-    ids=["endless", "encoding", "encoded twice", "no gzip", "cut off", "type", "304", "reset", "redirect to no host"],
+    ids=[
+        "endless",
+        "encoding",
+        "older encoding",
+        "encoded twice",
+        "no gzip",
+        "cut off",
+        "type",
+        "304",
+        "reset",
+        "redirect to no host",
+    ],
 )
 def test_what_cannot_be_read_fails(web: Site, reply: Reply, told: str) -> None:
     web.replies["/a"] = reply
