@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
 from ...pipelines.discovery import Pattern, SourcesNote, parse_sources
@@ -273,17 +274,9 @@ def model_for(settings: Settings) -> Completer | None:
     return completer_of(settings) if wanted else None
 
 
-def facts_from(value: Mapping[str, object]) -> Facts:
+def facts_from(value: Mapping[str, Any]) -> Facts:
     """Return the facts as the child printed them."""
-    stars, licence = value.get("stars"), value.get("licence")
-    return Facts(
-        owner=str(value["owner"]),
-        name=str(value["name"]),
-        stars=stars if isinstance(stars, int) else None,
-        pushed=parse_local_day(str(value.get("pushed"))),
-        licence=str(licence) if licence else None,
-        archived=value.get("archived") is True,
-    )
+    return Facts(**{**value, "pushed": parse_local_day(value["pushed"])})
 
 
 def safe_address(url: str) -> str:

@@ -141,8 +141,7 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
             case "feed":
                 items = feed_items(page.body, page.url, page.headers.get("content-type", ""))
             case "facts":
-                facts = asdict(repository_facts(page.body))
-                return replace(about, facts={**facts, "pushed": str(facts["pushed"] or "")})
+                return replace(about, facts=repository_facts(page.body))
             case "text":
                 return replace(about, text=page.text[:MAX_TEXT_CHARACTERS])
             case "folder":

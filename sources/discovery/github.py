@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -18,18 +17,6 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 class AnswerInvalid(Exception):
     """The bytes are no answer of GitHub's API."""
-
-
-@dataclass(frozen=True)
-class RepositoryFacts:
-    """Facts of one repository; None for unknown."""
-
-    owner: str
-    name: str
-    stars: int | None
-    pushed: date | None
-    licence: str | None
-    archived: bool
 
 
 def _segments(url: str) -> list[str]:
@@ -125,8 +112,8 @@ def tree_items(body: bytes, url: str) -> list[SourceItem]:
     return found[:MAX_LISTED]
 
 
-def repository_facts(body: bytes) -> RepositoryFacts:
-    """Read the facts of a repository. Raises AnswerInvalid."""
+def repository_facts(body: bytes) -> dict[str, Any]:
+    """Read the fields of `adaptation.Facts`, the day in ISO form; None for unknown. Raises AnswerInvalid."""
     value = _object(body)
     name = _repository_name(value)
     if name is None:
@@ -134,16 +121,15 @@ def repository_facts(body: bytes) -> RepositoryFacts:
     stars, licence = value.get("stargazers_count"), value.get("license")
     spdx = licence.get("spdx_id") if isinstance(licence, dict) else None
     owner, _, repository = name.partition("/")
-    return RepositoryFacts(
-        owner=owner,
-        name=repository,
-        stars=stars if isinstance(stars, int) and not isinstance(stars, bool) and stars >= 0 else None,
-        pushed=_day(value.get("pushed_at")),
-        licence=spdx
-        if isinstance(spdx, str) and re.fullmatch(r"[A-Za-z0-9.+-]{1,40}", spdx) and spdx != "NOASSERTION"
-        else None,
-        archived=value.get("archived") is True,
-    )
+    is_licence = isinstance(spdx, str) and re.fullmatch(r"[A-Za-z0-9.+-]{1,40}", spdx) and spdx != "NOASSERTION"
+    return {
+        "owner": owner,
+        "name": repository,
+        "stars": stars if isinstance(stars, int) and not isinstance(stars, bool) and stars >= 0 else None,
+        "pushed": _day(value.get("pushed_at")),
+        "licence": spdx if is_licence else None,
+        "archived": value.get("archived") is True,
+    }
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -162,8 +148,8 @@ def _repository_name(item: object) -> str | None:
     return f"{owner}/{repository}" if _OWNER.fullmatch(owner) and _NAME.fullmatch(repository) else None
 
 
-def _day(value: object) -> date | None:
+def _day(value: object) -> str | None:
     try:
-        return datetime.fromisoformat(str(value)).date()
+        return datetime.fromisoformat(str(value)).date().isoformat()
     except ValueError:
         return None
