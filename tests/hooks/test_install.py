@@ -171,11 +171,6 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(sandbox: Sandbox, setting
     assert real.read_text() == "{}\n"
 
 
-def test_a_warning_when_the_user_has_switched_all_hooks_off(settings: Settings) -> None:
-    settings_file_of(settings).write_text('{"disableAllHooks": true}')
-    assert "disableAllHooks" in install_for("claude", settings).warnings[0]
-
-
 @pytest.mark.parametrize("name", ["disableAllHooks", "allowManagedHooksOnly"])
 def test_a_warning_when_who_manages_the_machine_has_switched_the_users_hooks_off(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.tests.sources.records import (
@@ -313,27 +311,6 @@ def test_a_file_that_became_shorter_is_read_from_its_beginning(tmp_path: Path) -
     assert [turn.text for turn in reader] == ["one"]
     assert reader.restarted
     assert reader.end_offset == path.stat().st_size
-
-
-@settings(max_examples=40, deadline=None)
-@given(cut=st.integers(min_value=0, max_value=2500))
-def test_two_halves_yield_what_the_whole_yields(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    path = write(
-        tmp_path_factory.mktemp("halves") / "s.jsonl",
-        human(1, "use pnpm"),
-        assistant(2, text_block("ok"), call("t1", "Bash", command="ls")),
-        result(3, "t1", "a.py"),
-        "{broken",
-        human(4, "never push"),
-        result(5, "t2", REFUSED + "no, tabs", True),
-    )
-    data = path.read_bytes()
-    whole = [(turn.record, turn.origin) for turn in turns(path)]
-    path.write_bytes(data[:cut])
-    first = ClaudeReader(path)
-    before = [(turn.record, turn.origin) for turn in first]
-    path.write_bytes(data)
-    assert before + [(turn.record, turn.origin) for turn in ClaudeReader(path, first.end_offset)] == whole
 
 
 def test_memory_stays_flat_on_a_large_file(tmp_path: Path) -> None:
