@@ -407,46 +407,43 @@ def no_room(sandbox: Sandbox) -> Iterator[None]:
 
 
 @contextmanager
-def agent_settings(sandbox: Sandbox, change: Callable[[str], str]) -> Iterator[None]:
-    path = settings_file_of(Context(sandbox.environment).settings)
-    wired = path.read_text("utf-8")
-    path.write_text(change(wired), "utf-8")
+def written_otherwise(path: Path, old: str, new: str) -> Iterator[None]:
+    """Without `old`, the whole file is `new`."""
+    text = path.read_text("utf-8")
+    path.write_text(text.replace(old, new) if old else new, "utf-8")
     yield
-    path.write_text(wired, "utf-8")
+    path.write_text(text, "utf-8")
+
+
+def agent_settings(sandbox: Sandbox) -> Path:
+    return settings_file_of(Context(sandbox.environment).settings)
+
+
+def launcher_of(sandbox: Sandbox) -> Path:
+    return Path(launcher_in(sandbox.root / "state"))
 
 
 @contextmanager
 def a_launcher_that_may_not_be_run(sandbox: Sandbox) -> Iterator[None]:
-    launcher = Path(launcher_in(sandbox.root / "state"))
-    launcher.chmod(0o600)
+    launcher_of(sandbox).chmod(0o600)
     yield
-    launcher.chmod(0o700)
+    launcher_of(sandbox).chmod(0o700)
 
 
-@contextmanager
-def a_hook_that_fails(sandbox: Sandbox) -> Iterator[None]:
-    launcher = Path(launcher_in(sandbox.root / "state"))
-    text = launcher.read_text("utf-8")
-    launcher.write_text(text.replace("-I -S", "-I -S -m no_such_library"), "utf-8")
-    yield
-    launcher.write_text(text, "utf-8")
+def a_hook_that_fails(sandbox: Sandbox) -> AbstractContextManager[None]:
+    return written_otherwise(launcher_of(sandbox), "-I -S", "-I -S -m no_such_library")
 
 
-@contextmanager
-def hooks_of_a_gone_python(sandbox: Sandbox) -> Iterator[None]:
-    launcher = Path(launcher_in(sandbox.root / "state"))
-    text = launcher.read_text("utf-8")
-    launcher.write_text(text.replace(sandbox.python, "/gone/python"), "utf-8")
-    yield
-    launcher.write_text(text, "utf-8")
+def hooks_of_a_gone_python(sandbox: Sandbox) -> AbstractContextManager[None]:
+    return written_otherwise(launcher_of(sandbox), sandbox.python, "/gone/python")
 
 
 def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:
-    return agent_settings(sandbox, lambda wired: wired.replace('"SessionEnd"', '"SessionEnds"'))
+    return written_otherwise(agent_settings(sandbox), '"SessionEnd"', '"SessionEnds"')
 
 
 def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager[None]:
-    return agent_settings(sandbox, lambda wired: '{"hooks": // mine\n}')
+    return written_otherwise(agent_settings(sandbox), "", '{"hooks": // mine\n}')
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -402,15 +402,19 @@ def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
 # --- the worker ---
 
 
+def run_worker(bed: Bed, *before: str) -> None:
+    """Run these commands, and then all that is due, in a real worker."""
+    for line in (*before, "service worker --until-idle"):
+        done = forked.memory(bed.env, *line.split())
+        assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
-def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
-    bed: Bed, site: Site, tmp_path: Path, run_worker: Callable[[Bed], None]
-) -> None:
+def test_the_worker_scans_when_it_is_due_and_writes_the_notes(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
     bed.scan()
     site.put("/l.md", a_list("a-skill", "agent-hook"))
-    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
-    run_worker(bed)
+    run_worker(bed, "jobs schedule run discovery")
     assert [note.path for note in bed.notes()] == [
         f"personal-private/_skill-watchlist/{bed.scan().sources[0].source.slug}/agent-hook.md"
     ]
@@ -419,7 +423,7 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
 @pytest.mark.slow
 @pytest.mark.hurried
 def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_only_next_week(
-    bed: Bed, site: Site, run_worker: Callable[[Bed], None]
+    bed: Bed, site: Site
 ) -> None:
     """Both on one host, so that the second could not be asked either; the third is a folder, which is read."""
     folder = bed.root / "skills" / "one"
@@ -429,8 +433,7 @@ def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_
         f"list: {site.put('/l.md', a_list('a-skill'))}",
         f"folder: {folder.parent}",
     )
-    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
-    run_worker(bed)
+    run_worker(bed, "jobs schedule run discovery")
     assert site.paths() == ["/fails.md"]
     waiting = waiting_scans(bed)
     assert len(waiting) == 2
@@ -443,12 +446,9 @@ def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_
 
 
 @pytest.mark.slow
-def test_a_page_that_is_missing_waits_for_the_next_week_even_if_it_is_the_only_source(
-    bed: Bed, site: Site, run_worker: Callable[[Bed], None]
-) -> None:
+def test_a_page_that_is_missing_waits_for_the_next_week_even_if_it_is_the_only_source(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.put('/gone.md', 'x', status=410)}")
-    assert forked.memory(bed.env, "jobs", "schedule", "run", "discovery").returncode == 0
-    run_worker(bed)
+    run_worker(bed, "jobs schedule run discovery")
     assert site.paths() == ["/gone.md"]
     assert waiting_scans(bed) == []
 

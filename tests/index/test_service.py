@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -429,19 +430,13 @@ def test_another_user_is_turned_away(vault_of_two: Bed, service: Start) -> None:
 
 def test_twenty_prompts_at_once_are_all_answered_by_both_arms(vault_of_two: Bed, listening: Start) -> None:
     listening("--text-seconds", "0.005")
-    results: list[dict[str, object]] = []
 
-    def ask(number: int) -> None:
+    def ask(number: int) -> dict[str, Any]:
         with RecallClient(vault_of_two.state.recall_socket) as client:
-            results.append(client.recall(f"pnpm question {number}", budget_ms=3000, floor=False))
+            return client.recall(f"pnpm question {number}", budget_ms=3000, floor=False)
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(results) == 20
-    assert all(result["degraded"] == [] and result["paths"] for result in results)
+    with ThreadPoolExecutor(20) as pool:
+        assert all(result["degraded"] == [] and result["paths"] for result in pool.map(ask, range(20)))
 
 
 def test_an_index_that_is_deleted_and_rebuilt_under_it_is_picked_up(vault_of_two: Bed, listening: Start) -> None:
