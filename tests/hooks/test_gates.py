@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks import payload
+from memoryvault.hooks import client, payload
+from memoryvault.hooks.client import Hook
+from memoryvault.hooks.payload import HookCall
 from memoryvault.runtime import interpreter
 from memoryvault.runtime.settings import compile_snapshot
 from memoryvault.runtime.snapshot import read_snapshot, snapshot_path
@@ -251,3 +254,26 @@ def test_every_known_payload_is_taken(sandbox: Sandbox) -> None:
     assert {line["hook"] for line in sandbox.log_lines()} == set(EVENTS)
     refused = [line for line in sandbox.log_lines() if line["result"] == "transcript refused"]
     assert [line["transcript"] for line in refused] == ["/nonexistent/x.jsonl"]
+
+
+# When the watchdog leaves a hook alone; that it ends one in time is in test_under_load and hosts/test_adapters
+
+
+def test_a_hook_that_is_just_ending_by_itself_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_finish_at_deadline", lambda hook: pytest.fail("it was ending"))
+    hook = Hook([])
+    hook.deadline = hook.started
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(hook.ending.acquire).result()
+        client._watch(hook)
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop"])
+def test_one_whose_time_is_up_before_it_has_read_its_settings_ends_without_a_traceback(
+    event: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hook = Hook([])
+    hook.call = HookCall(event, "claude")
+    hook.call.session = "3f0c6a52"
+    client._finish_at_deadline(hook)
+    assert capfd.readouterr().out == ""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memoryvault.hooks import search
 from memoryvault.hooks.search import WORD_LIMIT, FallbackQuery, other_spellings, significant_words
+from memoryvault.runtime.function_words import foreign_function_words
 
 from .support import Sandbox, index
 
@@ -86,3 +87,46 @@ def test_where_the_time_ends_among_long_notes_the_best_is_given(
     query = FallbackQuery("which tablet does the quokka3 flange need?", str(sandbox.vault), "", 5, set(), 90.0)
     found = search.search(query, sandbox.state.index_db)
     assert [hit.slug for hit in found.hits] == ["note-3"]
+
+
+# Grammar of other languages counts as little as English grammar does
+
+
+def content_of(prompt: str) -> list[str]:
+    words = "".join(letter if letter.isalnum() else " " for letter in prompt.lower()).split()
+    ignored = foreign_function_words(words)
+    return [word for word in words if word not in ignored]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "content"),
+    [
+        ("Wann releasen wir?", ["releasen"]),
+        ("Warum schlägt das fehl?", ["schlägt", "fehl"]),
+        ("Où est le mot de passe de la base ?", ["mot", "passe", "base"]),
+        ("¿Dónde está la contraseña?", ["contraseña"]),
+        ("Onde fica a senha do banco?", ["fica", "senha", "banco"]),
+        ("Perché il test fallisce?", ["test", "fallisce"]),
+        ("Waarom is de build zo traag?", ["build", "traag"]),
+        ("Dlaczego ten test nie działa?", ["test", "działa"]),
+        ("когда можно релизить?", ["релизить"]),
+        ("Bu test neden başarısız?", ["test", "başarısız"]),
+    ],
+)
+def test_words_of_grammar_go(prompt: str, content: list[str]) -> None:
+    assert content_of(prompt) == content
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *(
+            "kill the die process", "MIT license", "what is the war room", "hat man page", "git status",
+            "SELECT * FROM a",
+        ),
+        *("jest config", "todo list", "ci pipeline", "proto files", "comment style", "fast tests", "due date"),
+        *("NAS backup", "SES quota", "az login", "dig dns", "num workers", "NIC driver", "door sensor", "todo"),
+    ],
+)  # fmt: skip
+def test_an_english_prompt_keeps_words_that_are_grammar_elsewhere(prompt: str) -> None:
+    assert content_of(prompt) == "".join(c if c.isalnum() else " " for c in prompt.lower()).split()

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryvault.runtime.json_text import parse_json
 from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.sources.transcripts.codex import CodexReader
 from memoryvault.sources.transcripts.hosts import open_transcript
@@ -159,3 +160,16 @@ def test_other_hosts_prompts_are_read_behind_half_a_line_too(tmp_path: Path) -> 
     said = {"type": "user.message", "id": "1", "data": {"content": "one"}}
     path.write_bytes(b'{"type":"hook.start","data":{"hook' + line(said) + b"\n")
     assert [turn.text for turn in open_transcript(path, host="copilot")] == ["one"]
+
+
+# JSON of other programs: whatever is wrong with it is a ValueError
+
+
+@pytest.mark.parametrize("text", ["{", b'{"a": \xff}', "[" * 100_000, '{"a":' * 100_000])
+def test_what_cannot_be_parsed_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_json(text)
+
+
+def test_a_value_is_returned() -> None:
+    assert parse_json(b'{"a": [1, "\xc3\xa9"]}') == {"a": [1, "é"]}
