@@ -198,7 +198,6 @@ def test_interrupted_mining_is_done_once(bed: Bed) -> None:
     """When the session is read again, a proposal that made room is in the inbox already."""
     mine_old(bed, "s1", *choices(0.4, 0.5))
     code = (
-        "import os\n"
         "from memoryvault.tests.corpus.test_old_sessions import choices, mine_old\n"
         "from memoryvault.tests.review.support import Bed\n"
         "mine_old(Bed('.', os.environ), 's2', *choices(0.4, 0.5, 0.6, 0.7)[2:])\n"

@@ -394,13 +394,8 @@ def test_a_save_of_the_editor_in_between_is_kept(silent: Bed, monkeypatch: pytes
 
 
 CAPTURE = """
-import os
-from memoryvault.services.indexing import vault_store
 from memoryvault.services.remembering import remember
 from memoryvault.tests.ideas.support import IDEA
-from memoryvault.runtime.settings import load_settings
-settings = load_settings(os.environ)
-store = vault_store(settings)
 with store.lock():
     remember([IDEA], store, settings, host="claude")
 """

@@ -34,22 +34,17 @@ from .support import IDEA, INCUBATOR, old_idea
 pytestmark = pytest.mark.slow
 
 ANSWER = """
-import os
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.vault.pending import IDEAS_LIST
 from memoryvault.services.reviewing import Reviewer
-from memoryvault.runtime.settings import load_settings
-reviewer = Reviewer(load_settings(os.environ))
-reviewer.answer(IDEAS_LIST, {{"one": Answer("{answer}")}}, run="t")
+Reviewer(settings).answer(IDEAS_LIST, {{"one": Answer("{answer}")}}, run="t")
 """
 
 ROTATE = """
-import os
 from types import SimpleNamespace
 from memoryvault.tasks.jobs.upkeep import rotate_handler
-from memoryvault.runtime.settings import load_settings
 job = SimpleNamespace(check_owned=lambda: None, still_owned=lambda: True)
-rotate_handler(load_settings(os.environ), job)
+rotate_handler(settings, job)
 """
 
 

@@ -22,13 +22,8 @@ from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
 pytestmark = pytest.mark.slow
 
 PROMOTE = """
-import os
 from memoryvault.services.ideas.ledger import promote
-from memoryvault.services.indexing import vault_store
-from memoryvault.services.journal import Journal
-from memoryvault.runtime.settings import load_settings
-settings = load_settings(os.environ)
-promote(settings, Journal(settings.state, vault_store(settings)), "retry-page")
+promote(settings, journal, "retry-page")
 """
 ACT = ("vault-before-rename", "vault-before-rename@2", "vault-before-rename@3")
 KILL_POINTS = ["journal-pending", *ACT, "journal-applied", "journal-applied@2", "journal-applied@3", "journal-recorded"]

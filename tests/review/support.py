@@ -36,6 +36,18 @@ CHOICE = replace(
 LIST = "The release report reads well as a bullet list"
 GUESS = replace(RULE, statement=LIST, excerpt=LIST, standing_rule=False)
 
+PRELUDE = """\
+import os
+from pathlib import Path
+from memoryvault.runtime.settings import load_settings
+from memoryvault.services.journal import Journal
+from memoryvault.services.stores import vault_store
+settings = load_settings(os.environ)
+store = vault_store(settings)
+journal = Journal(settings.state, store)
+"""
+"""What a program on a vault begins with."""
+
 
 @dataclass
 class Bed:
@@ -111,9 +123,9 @@ class Bed:
         self.edit(path, "---\n", f"---\ndecision: {decision}\n")
 
     def run_python(self, code: str, kill_point: str = "") -> int:
-        """Run a program with this vault in its environment, which may be killed; return its exit status."""
+        """Run what follows PRELUDE on this vault, in a process that may be killed; return its exit status."""
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
-        done = forked.run(code, env={**self.env, **armed})
+        done = forked.run(PRELUDE + code, env={**self.env, **armed})
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode
 

@@ -30,15 +30,9 @@ pytestmark = pytest.mark.slow
 OLD = "personal-private/preferences/deploy-day.md"
 WAITS = "personal-private/_inbox/deploy-day.md"
 EVOLVE = """
-import os
 from memoryvault.services.evolving import evolve
-from memoryvault.services.indexing import vault_store
-from memoryvault.services.journal import Journal
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.runtime.settings import load_settings
-settings = load_settings(os.environ)
-store = vault_store(settings)
-evolve(store, Journal(settings.state, store), {old!r}, Scrubbed("We deploy on Mondays."), Scrubbed("new train"))
+evolve(store, journal, {old!r}, Scrubbed("We deploy on Mondays."), Scrubbed("new train"))
 """
 KILL_POINTS = [
     "journal-pending",

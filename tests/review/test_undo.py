@@ -477,11 +477,7 @@ def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:
 def test_removal_is_recorded_if_and_only_if_the_vault_is_changed(bed: Bed, kill_point: str, is_done: bool) -> None:
     bed.remember(said(RULE, "a"))
     code = (
-        "import os\n"
-        "from memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.tests.review.support import Bed, Path\n"
-        "from memoryvault.services.undoing import Selector\n"
-        "Bed(Path.cwd(), os.environ).undo.carry_out(Selector(last=True))\n"
+        "from memoryvault.services.undoing import Selector, Undo\nUndo(store, journal).carry_out(Selector(last=True))\n"
     )
     before = bed.files()
     assert bed.run_python(code, kill_point=kill_point) == -9

@@ -99,11 +99,8 @@ def test_a_folder_that_is_no_contextvault(bed: Bed, tmp_path: Path) -> None:
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded@3"])
 def test_a_migration_that_is_killed_goes_on_where_it_ended(bed: Bed, old: Path, point: str) -> None:
     code = (
-        "import os\nfrom pathlib import Path\nfrom memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.journal import Journal\n"
         "from memoryvault.services.migrating import Migration\n"
-        "s = load_settings(os.environ); store = vault_store(s)\n"
-        f"Migration(Path({str(old)!r}), store, Journal(s.state, store)).carry_out()\n"
+        f"Migration(Path({str(old)!r}), store, journal).carry_out()\n"
     )
     assert bed.run_python(code, point) == -signal.SIGKILL
     assert bed.run_python(code) == 0

@@ -237,9 +237,7 @@ def test_a_folder_that_may_not_be_looked_into_is_left_out() -> None:
 def test_a_run_that_is_killed_goes_on_without_proposing_twice(bed: Bed, shop: Path, point: str) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
     code = (
-        "import os\nfrom pathlib import Path\nfrom memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.seeding import Seeding\n"
-        "s = load_settings(os.environ); made = Seeding(s, vault_store(s))\n"
+        "from memoryvault.services.seeding import Seeding\nmade = Seeding(settings, store)\n"
         f"made.carry_out(made.plan([Path({str(shop)!r})]))\n"
     )
     assert bed.run_python(code, point) == -signal.SIGKILL

@@ -197,12 +197,8 @@ def test_a_kill_in_between_is_mended_by_the_next_run(bed: Bed, repo: Path, point
     write(repo / "alpha", "delta")
     write(repo / "new", "new")
     code = (
-        "import os\n"
-        "from memoryvault.runtime.settings import load_settings\n"
-        "from memoryvault.services.indexing import vault_store\n"
         "from memoryvault.services.skills import *\n"
-        "settings = load_settings(os.environ)\n"
-        "index_skills(scan(all_roots(settings), os.environ['HOME']), vault_store(settings))\n"
+        "index_skills(scan(all_roots(settings), os.environ['HOME']), store)\n"
     )
     assert bed.run_python(code, kill_point=point) == -9
     index(bed)

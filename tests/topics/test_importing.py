@@ -32,11 +32,7 @@ NEW = (
     "---\nname: uitest-timeouts\ndescription: Five seconds on Windows\nmetadata: \n  node_type: memory\n"
     f"  type: user\n  originSessionId: s-2\n---\n\nNever more. {TOKEN}\n"
 )
-BRING_IN = (
-    "import os\nfrom memoryvault.runtime.settings import load_settings\n"
-    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.importing import HostMemory\n"
-    "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
-)
+BRING_IN = "from memoryvault.services.importing import HostMemory\nHostMemory(settings, store).bring_in()\n"
 
 
 @pytest.fixture

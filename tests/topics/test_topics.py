@@ -25,15 +25,10 @@ from memoryvault.tests.support.files import put
 from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, READ_COMMAND, TYPES
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
-from ..review.support import Bed
+from ..review.support import PRELUDE, Bed
 
 FOLDER = "personal-projects/shop/memory"
-WRITE = (
-    "import os, sys\nfrom memoryvault.runtime.settings import load_settings\n"
-    "from memoryvault.services.indexing import vault_store\nfrom memoryvault.services.journal import Journal\n"
-    "from memoryvault.services.topics import Topics\n"
-    "s = load_settings(os.environ); store = vault_store(s); topics = Topics(store, Journal(s.state, store), 'shop')\n"
-)
+WRITE = "import sys\nfrom memoryvault.services.topics import Topics\ntopics = Topics(store, journal, 'shop')\n"
 
 
 def topics(bed: Bed) -> Topics:
@@ -245,11 +240,15 @@ def test_a_write_that_is_killed_is_whole_or_not_there(bed: Bed, point: str, repa
 
 @pytest.mark.slow
 def test_two_writers_at_once_lose_nothing(bed: Bed) -> None:
-    code = WRITE + (
-        "me = sys.argv[1]\n"
-        "for number in range(25):\n"
-        "    topics.write(f'{me}-{number}', 'Body.', type_='user', description=f'About {number}')\n"
-        "    topics.write('shared', f'{me} said {number}.', type_='user', description='Shared', append=True)\n"
+    code = (
+        PRELUDE
+        + WRITE
+        + (
+            "me = sys.argv[1]\n"
+            "for number in range(25):\n"
+            "    topics.write(f'{me}-{number}', 'Body.', type_='user', description=f'About {number}')\n"
+            "    topics.write('shared', f'{me} said {number}.', type_='user', description='Shared', append=True)\n"
+        )
     )
     running = [subprocess.Popen([sys.executable, "-c", code, me], env={**bed.env}) for me in ("ann", "bob")]
     assert [process.wait(60) for process in running] == [0, 0]
