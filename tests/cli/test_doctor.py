@@ -48,7 +48,7 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.support.readonly import memory_with_readonly
 from memoryvault.vault.automemory import PROBE_KIND
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -70,12 +70,10 @@ def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
 
     def told(command: str) -> Any:
-        argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", command, "--json"])
-        return json.loads(subprocess.run(argv, env=sandbox.environment, capture_output=True, check=False).stdout)
+        return json.loads(memory_with_readonly(sandbox.vault, sandbox.environment, command, "--json").stdout)
 
     faults = {each["what"]: each["detail"] for each in told("doctor") if each["grade"] == "fault"}
     warnings = told("health")["warnings"]
-    sandbox.vault.chmod(0o755)
     assert list(faults) == ["vault"]
     assert faults["vault"].startswith(f"{sandbox.vault}: ")
     assert "the vault cannot be written, so nothing is kept: `memory doctor` says why" in warnings

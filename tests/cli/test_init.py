@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
@@ -30,7 +28,7 @@ from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
-from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.support.readonly import memory_with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
 
@@ -407,9 +405,7 @@ def test_a_folder_that_can_not_be_read_hides_no_other_vault(tmp_path: Path, monk
 def lines_for_the_hand(sandbox: ForkedSandbox, host: str, folder: Path, first: str) -> str:
     """What init prints, from `first`, where it may not write into an agent's folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    argv = with_readonly(folder, [sys.executable, "-m", "memoryvault", "init", "--yes", "--host", host])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
-    folder.chmod(0o755)
+    done = memory_with_readonly(folder, sandbox.environment, "init", "--yes", "--host", host)
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1].endswith("put the lines that are printed above into it by hand")
     return done.stdout[done.stdout.index(first) :].removesuffix("\n")

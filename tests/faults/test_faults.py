@@ -4,8 +4,6 @@ Those that ask a hook, which has 300 ms, run alone: it is a process of its own a
 forked."""
 
 import json
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -17,7 +15,7 @@ from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, approve_rule, record_session, vault_files
 from memoryvault.tests.support.forked import ForkedSandbox
-from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.support.readonly import memory_with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
 
@@ -56,9 +54,7 @@ def test_a_missing_vault_is_one_line_and_hooks_go_on(sandbox: Sandbox) -> None:
 
 def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     record_session(sandbox)
-    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", "service", "worker", "--until-idle"])
-    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
-    sandbox.vault.chmod(0o755)
+    done = memory_with_readonly(sandbox.vault, sandbox.environment, "service", "worker", "--until-idle")
     assert "Traceback" not in done.stderr
     assert vault_files(sandbox) == {}
     assert not any(job["state"] == "dead" for job in sandbox.json("jobs", "list"))
@@ -79,13 +75,10 @@ def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: 
     for lock in (sandbox.state / "index.db.lock", sandbox.state / "run/recall.lock"):
         lock.unlink(missing_ok=True)  # For who is not root: in a folder without the right to write none is made.
     folders = [folder for folder in (sandbox.state, *sandbox.state.rglob("*")) if folder.is_dir()]
-    argv = with_readonly(sandbox.state, [sys.executable, "-m", "memoryvault", *command.split()])
     for folder in folders:
         folder.chmod(0o500)
     try:
-        done = subprocess.run(
-            argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False, timeout=60
-        )
+        done = memory_with_readonly(sandbox.state, sandbox.environment, *command.split())
     finally:
         for folder in folders:
             folder.chmod(0o700)

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import uuid
 from contextlib import closing
 from dataclasses import replace
@@ -23,7 +21,7 @@ from memoryvault.services.remembering import preview
 from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, Tombstones, evidence_of, text_with
 from memoryvault.services.undoing import Selector, UndoPlan, Why
 from memoryvault.tests.support.command import Command
-from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.support.readonly import memory_with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.scrubbed import Scrubbed
@@ -495,11 +493,7 @@ def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
     bed.record_removal(("b", "b-record"))
     before = (bed.files(), note_of(bed).read_bytes())
     place = bed.vault / folder
-    try:
-        argv = with_readonly(place, [sys.executable, "-m", "memoryvault", "undo", "--yes"])
-        done = subprocess.run(argv, env=bed.env, cwd=bed.root, capture_output=True, text=True, check=False)
-    finally:
-        place.chmod(0o755)
+    done = memory_with_readonly(place, bed.env, "undo", "--yes")
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("memory: ")

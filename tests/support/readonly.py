@@ -2,18 +2,22 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 
-def with_readonly(folder: Path, argv: Sequence[str]) -> list[str]:
-    """`argv`, run where `folder` is read-only: permissions for a user, a read-only mount of its own for root.
-
-    The caller restores the permissions; the mount ends with the process.
-    """
-    if os.geteuid() != 0:
+def memory_with_readonly(folder: Path, env: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`memory`, run where `folder` is read-only: permissions for a user, a read-only mount of its own for root."""
+    argv = [sys.executable, "-m", "memoryvault", *arguments]
+    if os.geteuid() == 0:
+        place = shlex.quote(str(folder))
+        script = f"mount --bind {place} {place} && mount -o remount,bind,ro {place} && exec {shlex.join(argv)}"
+        argv = ["unshare", "--mount", "sh", "-c", script]
+    else:
         folder.chmod(0o555)
-        return list(argv)
-    place = shlex.quote(str(folder))
-    script = f"mount --bind {place} {place} && mount -o remount,bind,ro {place} && exec {shlex.join(argv)}"
-    return ["unshare", "--mount", "sh", "-c", script]
+    try:
+        return subprocess.run(argv, env=env, cwd="/", capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        folder.chmod(0o755)
