@@ -38,10 +38,10 @@ TYPED_RECORD = frozenset({
 })  # fmt: skip
 """All fields that were seen in records of typed prompts. An unknown one may say that a program made the record."""
 RESULT_RECORD = frozenset({
-    "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "session_id", "version", "gitBranch", "type", "message",
-    "uuid", "timestamp", "slug", "entrypoint", "origin", "promptSource", "promptId", "turnOrigin", "forkedFrom",
-    "sourceToolAssistantUUID", "toolUseResult", "sandboxed", "permissionDecision", "toolDenialKind",
-    "toolDenialBeforeRun", "userFeedback", "holdsPersonsWords",
+    "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "session_id", "version", "gitBranch", "type",
+    "message", "uuid", "timestamp", "slug", "entrypoint", "origin", "promptSource", "promptId", "turnOrigin",
+    "forkedFrom", "sourceToolAssistantUUID", "toolUseResult", "sandboxed", "permissionDecision",
+    "toolDenialKind", "toolDenialBeforeRun", "userFeedback", "holdsPersonsWords",
 })  # fmt: skip
 """All fields that were seen in records of tools' results on which a person decided."""
 MESSAGE = frozenset({"role", "content"})
