@@ -91,7 +91,7 @@ def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
         for language, words in others.items():
             # Languages without blanks between words have no word boundaries.
             joined = "|".join(map(re.escape, words[key]))
-            spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})\b"
+            spaced = joined if language in ("zh", "ja") else rf"\b(?:{joined})(?!\w)"
             forms.append((name.format(language), re.compile(rf".*?(?:{spaced})", re.IGNORECASE | re.DOTALL)))
     return tuple(forms)
 
