@@ -114,6 +114,7 @@ _TOKEN = re.compile(r"[^\s,;()\[\]{}\"“”„]+")
 _CODE = re.compile(r"`([^`\n]{1,120})`")
 _URL = re.compile(r"\b[a-z]+://\S+", re.I)
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|\n+")
+_NO_APOSTROPHE = re.compile(r"\b(do|does|must|should|ca|wo|is|are)nt\b", re.I)
 _NEGATED = re.compile(
     r"(?:\bnot|n['’]t|\bnever|\bno|\binstead of|\brather than|\bwithout|\bavoid|\banything but|\bdrop|\bstop)"
     r"(?:\W+[\w'’/-]+){0,5}\W*$",
@@ -123,6 +124,7 @@ _GONE = re.compile(r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|depre
 _WANTED = re.compile(
     r"\b(?:us(?:e|es|ing)|with|via|through|prefer|only|by|run|need|in the|to)(?:\W+[\w-]+){0,2}\W*$", re.I
 )
+_UNTOUCHED = re.compile(r"\b(?:touch|edit|modify|change)\b", re.I)
 _EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
 _AS_PROGRAM = re.compile(
     r"(?:\b(?:us(?:e|es|ing)|run(?:s|ning)?|with|via|call|execut\w+|instead of|command)\s+(?:the\s+)?)$",
@@ -164,7 +166,7 @@ _AND_OR = frozenset({"and/or", "he/she", "yes/no", "n/a", "i/o", "ci/cd", "tcp/i
 def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str] = ()) -> Triggers:
     """Return the triggers of a rule. `channel`: the reader's opinion, one of `vault.entry.CHANNELS`; `named`: triggers
     that the note gives itself and that replace all others."""
-    text = _URL.sub(" ", rule[:MOST_CHARACTERS])
+    text = _NO_APOSTROPHE.sub(r"\1n't", _URL.sub(" ", rule[:MOST_CHARACTERS]))
     if is_ban(text):
         text = _INSTEAD.sub("", text)
     strict = channel != "action" and not is_ban(text) and not re.search(r"\bask\b", text, re.I)
@@ -244,6 +246,7 @@ class _Mentions:
         if path := _path_of(token, sure=bool(_PLACE.search(before))):
             self._add_path(path, before)
             return
+        is_untouched = _UNTOUCHED.search(sentence) is not None and is_ban(sentence)
         following = _TOKEN.findall(after)[:3]
         subcommands = known.subcommands.get(lower, frozenset())
         has_sub = bool(following) and following[0].rstrip(".:!?") in subcommands
@@ -263,8 +266,12 @@ class _Mentions:
                 self._add_name(name, before, after)
         elif lower in known.libraries:
             self._add_name(lower, before, after)
+        elif is_untouched and lower in known.folders and _PLACE.search(before):
+            self._add_path(f"{token}/", before)
         elif _IDENTIFIER.fullmatch(token) and len(token) > 3:
             self.words.append(lower)
+            if is_untouched and "_" in token:
+                self._add_path(f"{token}/", before)  # "third_party is vendored, don't touch it."
             if _IDENTIFIER.fullmatch(last := token.rpartition(".")[2]):
                 self.words.append(last.lower())
             if re.fullmatch(r"[a-z]{3,}\d+", token):

@@ -170,6 +170,12 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
             {"git commit"},
             {"git checkout -b", "gh pr create"},
         ),
+        # A negation without its apostrophe.
+        ("we dont use npm here, we use pnpm", {"npm"}, {"pnpm", "yarn"}),
+        # A folder without its slash.
+        ("third_party is vendored, dont touch it ever", {"third_party/"}, set()),
+        ("Don't edit src.", {"src/"}, set()),
+        ("Never log user_id.", {"user_id"}, {"user_id/"}),
     ],
 )
 def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not: set[str]) -> None:
