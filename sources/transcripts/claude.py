@@ -39,11 +39,11 @@ TYPED_RECORD = frozenset({
 """All fields that were seen in records of typed prompts. An unknown one may say that a program made the record."""
 RESULT_RECORD = frozenset({
     "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "session_id", "version", "gitBranch", "type",
-    "message", "uuid", "timestamp", "slug", "entrypoint", "origin", "promptSource", "promptId", "turnOrigin",
-    "forkedFrom", "sourceToolAssistantUUID", "toolUseResult", "sandboxed", "permissionDecision",
-    "toolDenialKind", "toolDenialBeforeRun", "userFeedback", "holdsPersonsWords",
+    "message", "uuid", "timestamp", "slug", "entrypoint", "promptId", "forkedFrom", "sourceToolAssistantUUID",
+    "toolUseResult", "sandboxed", "permissionDecision", "toolDenialKind", "toolDenialBeforeRun", "userFeedback",
+    "holdsPersonsWords",
 })  # fmt: skip
-"""All fields that were seen in records of tools' results on which a person decided."""
+"""All fields that were seen in records of tools' results, and the one that a fork adds to each record."""
 MESSAGE = frozenset({"role", "content"})
 TEXT = frozenset({"type", "text"})
 ANSWERS = frozenset({"questions", "answers", "annotations"})
@@ -460,12 +460,7 @@ def _is_persons_decision(record: dict[str, Any]) -> bool:
     A field that is not known may do so.
     """
     source = as_object(record.get("permissionDecision")).get("source", "user")
-    return (
-        as_text(source).startswith("user")
-        and holds_only(record, RESULT_RECORD)
-        and _is_from_user(record)
-        and _is_persons_place(record)
-    )
+    return as_text(source).startswith("user") and holds_only(record, RESULT_RECORD) and _is_persons_place(record)
 
 
 def _names_origin(record: dict[str, Any]) -> bool:
