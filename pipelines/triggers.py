@@ -124,14 +124,14 @@ _GONE = re.compile(r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|depre
 _WANTED = re.compile(
     r"\b(?:us(?:e|es|ing)|with|via|through|prefer|only|by|run|need|in the|to)(?:\W+[\w-]+){0,2}\W*$", re.I
 )
-_UNTOUCHED = re.compile(r"\b(?:touch|edit|modify|change)\b", re.I)
+_EDIT = re.compile(r"\b(?:touch|edit|modify|change)\b", re.I)
 _EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
 _AS_PROGRAM = re.compile(
     r"(?:\b(?:us(?:e|es|ing)|run(?:s|ning)?|with|via|call|execut\w+|instead of|command)\s+(?:the\s+)?)$",
     re.I,
 )
 _PLACE = re.compile(
-    r"\b(?:in|into|inside|below|under|to|from|touch|edit|read|change|folder|directory|file|of|at|the)\W+$",
+    r"\b(?:in|into|inside|below|under|to|from|touch|edit|modify|read|change|folder|directory|file|of|at|the)\W+$",
     re.I,
 )
 _IDENTIFIER = re.compile(r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[a-z]{3,}\d+")
@@ -206,6 +206,7 @@ class _Mentions:
         self.other: list[str] = []
         self.paths: list[str] = []
         self.words: list[str] = []
+        self._forbids_edits = _EDIT.search(sentence) is not None and is_ban(sentence)
         forbidden = _FORBIDDEN_FLAG.search(sentence)
         self.flag = forbidden["flag"] if forbidden and not _BUT.search(forbidden["between"]) else ""
         """An option that the sentence forbids; "" for none."""
@@ -246,7 +247,6 @@ class _Mentions:
         if path := _path_of(token, sure=bool(_PLACE.search(before))):
             self._add_path(path, before)
             return
-        is_untouched = _UNTOUCHED.search(sentence) is not None and is_ban(sentence)
         following = _TOKEN.findall(after)[:3]
         subcommands = known.subcommands.get(lower, frozenset())
         has_sub = bool(following) and following[0].rstrip(".:!?") in subcommands
@@ -266,11 +266,11 @@ class _Mentions:
                 self._add_name(name, before, after)
         elif lower in known.libraries:
             self._add_name(lower, before, after)
-        elif is_untouched and lower in known.folders and _PLACE.search(before):
+        elif self._forbids_edits and lower in known.folders and _PLACE.search(before):
             self._add_path(f"{token}/", before)
         elif _IDENTIFIER.fullmatch(token) and len(token) > 3:
             self.words.append(lower)
-            if is_untouched and "_" in token:
+            if self._forbids_edits and "_" in token:
                 self._add_path(f"{token}/", before)  # "third_party is vendored, don't touch it."
             if _IDENTIFIER.fullmatch(last := token.rpartition(".")[2]):
                 self.words.append(last.lower())

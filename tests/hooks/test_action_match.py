@@ -175,6 +175,7 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         # A folder without its slash.
         ("third_party is vendored, dont touch it ever", {"third_party/"}, set()),
         ("Don't edit src.", {"src/"}, set()),
+        ("Do not modify vendor.", {"vendor/"}, set()),
         ("Never log user_id.", {"user_id"}, {"user_id/"}),
     ],
 )
