@@ -190,7 +190,7 @@ def test_who_waits_for_a_process_that_is_slow_to_end_is_told(
         "fcntl.flock(lock, fcntl.LOCK_EX)\n"
         "print(os.getpid(), file=lock, flush=True)\n"
         "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
+        "while True:\n    time.sleep(0.01)\n"
     )
     monkeypatch.setattr(processes, "SILENT_SECONDS", 0.1)
     with subprocess.Popen([sys.executable, "-c", slow, str(state.worker_lock)], stdout=subprocess.PIPE) as process:
