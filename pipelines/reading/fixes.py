@@ -1,4 +1,7 @@
-"""Find fixes that a session proved: a command failed, something was changed, and the same command passed."""
+"""Find fixes that a session proved: a command failed, something was changed, and the same command passed.
+
+If the agent told the cause, the command may also pass with an option more, or within another one.
+"""
 
 from __future__ import annotations
 
@@ -98,9 +101,7 @@ class FixFinder:
             if len(self._failures) > MOST_FAILURES:
                 del self._failures[next(iter(self._failures))]
             return None
-        mended = self._failures.get(step.line)
-        if mended is not None:
-            del self._failures[step.line]
+        mended = self._failures.pop(step.line, None) or self._completed(step)
         for other in self._failures.values():
             other.changes.append(step)
         if mended is None or not (mended.claims or mended.changes):
@@ -109,6 +110,18 @@ class FixFinder:
             return _proved(mended, step, mended.claims[-1] if mended.claims else None)
         # "It failed, and passed after a change to common.go" does not tell the cure.
         self._untold = mended, step
+        return None
+
+    def _completed(self, step: ToolStep) -> _Failure | None:
+        """Take out the last failure of which the agent told the cause and whose words the command has, among others.
+
+        One word is too little: `make docs` passes where `make` still fails.
+        """
+        for line, failure in reversed(self._failures.items()):
+            words, failed = iter(step.line.split()), line.split()
+            if failure.claims and len(failed) > 1 and all(word in words for word in failed):
+                failure.changes.append(step)
+                return self._failures.pop(line)
         return None
 
 

@@ -188,6 +188,8 @@ class Miner:
     def _proved(self, turn: Turn, fix: ProvedFix) -> Candidate:
         if fix.claim is not None:
             text = plain(scrub_passage(fix.claim.text, *fix.said))
+            if fix.passed.line != fix.failed.line:
+                text += f" `{fix.passed.line}` passed."
             shown = _excerpt(fix.claim.text, *_excerpt_range(fix.claim.text, *fix.said))
         else:
             symptom = f" with “{fix.symptom}”" if fix.symptom else ""

@@ -299,6 +299,25 @@ def test_a_failure_that_nothing_cured_or_of_whose_cure_nothing_is_told_is_no_fix
     assert mine([*ran(1, True, "KeyError: 'title'"), *edited("label.go"), *ran(2, False)], reader=Said()) == []
 
 
+@pytest.mark.parametrize(
+    ("failed", "passed", "is_cured"),
+    [
+        ("west flash", "west flash --runner openocd", True),
+        ("hub deploy", "vault run -- hub deploy", True),
+        ("west flash", "west build", False),
+        ("make", "make docs", False),
+    ],
+)
+def test_a_command_that_passes_with_an_option_more_or_in_another_is_cured(
+    failed: str, passed: str, is_cured: bool
+) -> None:
+    told = says("It failed because the probe is another one.")
+    cure = ran(2, False, "", passed)
+    found = mine([*ran(1, True, "E  no probe", failed), told, *cure], reader=Said())
+    assert [each.statement for each in found] == ([f"{told.text} `{passed}` passed."] if is_cured else [])
+    assert mine([*ran(1, True, "E  no probe", failed), *cure], reader=Said()) == []
+
+
 @pytest.mark.parametrize("split", range(1, 5))
 def test_a_session_read_in_parts_proves_the_same_fix(split: int) -> None:
     turns = [*ran(1, True, "E  x"), says("It was caused by a race; fixed by a lock."), *ran(2, False)]
