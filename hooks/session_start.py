@@ -107,7 +107,7 @@ def build_opening(
     rest: list[EntryFile] = []
     if settings.get("eagerness") != "cautious":
         left = (words or DEFAULT_WORDS) - sum(count_words(entry.excerpt) for entry in shown)
-        rest = _read_rest(vault, settings["index_db"], project, left, deadline)
+        is_complete = _read_rest(rest, vault, settings["index_db"], project, left, deadline) and is_complete
     if rest:
         text = "\n".join(part for part in (text, render_block(rest, 0)) if part)
         paths += [entry.path for entry in rest]
@@ -150,12 +150,11 @@ def _list_always_load(vault: str, project: str) -> Iterator[str]:
                 yield f"{folder}/{name}"
 
 
-def _read_rest(vault: str, index_db: str, project: str, words: int, deadline: float) -> list[EntryFile]:
-    """Read short statements in use that fit `words` together, as far as there is time."""
-    found = []
+def _read_rest(found: list[EntryFile], vault: str, index_db: str, project: str, words: int, deadline: float) -> bool:
+    """Add short statements in use that fit `words` together to `found`; False if the time ran out."""
     for path in _find_indexed(index_db, REST, project, REST_LIMIT) if words > 0 else ():
         if time.monotonic() >= deadline:
-            break
+            return False
         entry = read_entry_file(vault, path)
         # One that the index does not know as always-load yet may come here: it was made one a moment ago.
         if entry is None or not entry.is_in_use or entry.project not in ("", project):
@@ -165,7 +164,7 @@ def _read_rest(vault: str, index_db: str, project: str, words: int, deadline: fl
         if size <= words and not is_cut(line):
             found.append(entry)
             words -= size
-    return found
+    return True
 
 
 def _find_indexed(index_db: str, query: str, project: str, limit: int) -> Iterator[str]:

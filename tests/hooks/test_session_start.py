@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.injected import read_injected
+from memoryvault.hooks.session_start import Opening, build_opening
 from memoryvault.runtime import hooklog
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.health_report import health_report
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
-from .support import SESSION, Sandbox, index, stuck_in
+from .support import SESSION, Sandbox, index, indexed, stuck_in
 
 pytestmark = pytest.mark.hurried
 
@@ -201,6 +202,21 @@ def test_a_named_pipe_in_the_place_of_the_index_is_passed_over(sandbox: Sandbox)
     stdout, stderr = start(sandbox)
     assert "The rule." in stdout
     assert TIME_IS_UP not in stderr
+
+
+def test_a_start_that_had_no_time_for_all_says_so(sandbox: Sandbox) -> None:
+    indexed(sandbox, "personal/preferences/rule.md", "The rule.", kind="preferences")
+    paths = {"vault": str(sandbox.vault), "markers": sandbox.state.markers, "log_file": sandbox.state.log_file}
+    settings = {**paths, "index_db": sandbox.state.index_db}
+
+    def opening(deadline: float) -> Opening:
+        return build_opening(
+            settings, SESSION, "", 700, deadline, publish=lambda text, shown: None, host_loads_notes=lambda _: True
+        )
+
+    in_time, late = opening(time.monotonic() + 60), opening(time.monotonic())
+    assert (in_time.entries, in_time.note) == (1, "")
+    assert (late.entries, late.note) == (0, TIME_IS_UP)
 
 
 @pytest.mark.slow
