@@ -116,7 +116,7 @@ _URL = re.compile(r"\b[a-z]+://\S+", re.I)
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _NO_APOSTROPHE = re.compile(r"\b(do|does|must|should|ca|wo|is|are)nt\b", re.I)
 _NEGATED = re.compile(
-    r"(?:\bnot|n['’]t|\bnever|\bno|\binstead of|\brather than|\bwithout|\bavoid|\banything but|\bdrop|\bstop)"
+    r"(?:\bnot|n['’]t|\bnever|\bno|\bnobody|\binstead of|\brather than|\bwithout|\bavoid|\banything but|\bdrop|\bstop)"
     r"(?:\W+[\w'’/-]+){0,5}\W*$",
     re.I,
 )
@@ -136,6 +136,9 @@ _PLACE = re.compile(
 )
 _IDENTIFIER = re.compile(r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[a-z]{3,}\d+")
 _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
+_ALL_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_BEFORE_OTHERS = re.compile(r"\W*(?:and |but )?(?:instead of|rather than|not|never)\b", re.I)
+"""Follows the name that is wanted, before those that are not: a call with it obeys the rule."""
 _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
@@ -152,7 +155,7 @@ _FORBIDDEN_FLAG = re.compile(
 )
 _BUT = re.compile(r"\b(?:but|except|unless|without|only|instead)\b", re.I)
 _TO_BRANCH = re.compile(
-    r"(?:\bnever|\bnot|n['’]t|\bno)\b(?P<between>[^.;:]{0,40}?\bpush\w*[^.;:,]{0,20}?)\s(?:to|on|onto|into)\s+"
+    r"(?:\bnever|\bnot|n['’]t|\bno|\bnobody)\b(?P<between>[^.;:]{0,40}?\bpush\w*[^.;:,]{0,20}?)\s(?:to|on|onto|into)\s+"
     r"(?:the\s+)?"
     r"(?P<branches>(?:[`'\"]?\b(?:main|master|trunk|develop|production)\b[`'\"]?(?:\s*(?:,|/|or|and)\s*(?:to\s+)?)?)+)",
     re.I,
@@ -269,6 +272,8 @@ class _Mentions:
         elif self._forbids_edits and lower in known.folders and _PLACE.search(before):
             self._add_path(f"{token}/", before)
         elif _IDENTIFIER.fullmatch(token) and len(token) > 3:
+            if _BEFORE_OTHERS.match(after):
+                return
             self.words.append(lower)
             if self._forbids_edits and "_" in token:
                 self._add_path(f"{token}/", before)  # "third_party is vendored, don't touch it."
@@ -276,7 +281,10 @@ class _Mentions:
                 self.words.append(last.lower())
             if re.fullmatch(r"[a-z]{3,}\d+", token):
                 self.paths.append(token)
-        elif _CAPITALISED.fullmatch(token) and before.strip() and _NEGATED.search(before) and _near_negation(before):
+        elif (_CAPITALISED.fullmatch(token) and before.strip() and _near_negation(before)) or (
+            # "NEVER PUSH" is only loud.
+            _ALL_CAPITALS.fullmatch(token) and _near_negation(before) and not before.isupper()
+        ):
             self.forbidden.append(lower)
 
     def _add_name(self, name: str, before: str, after: str) -> None:
@@ -300,14 +308,8 @@ class _Mentions:
 
 
 def _near_negation(before: str) -> bool:
-    return (
-        re.search(
-            r"(?:\bnot|n['’]t use|\bnever use|\binstead of|\brather than|\bno|\bwithout)\s+(?:use\s+|the\s+)?$",
-            before,
-            re.I,
-        )
-        is not None
-    )
+    negation = r"\b(?:not|never|(?:don|mustn|shouldn|can)['’]t use|instead of|rather than|no|without)"
+    return re.search(rf"{negation}\s+(?:(?:use|on|in|to|with|by)\s+)?(?:the\s+)?$", before, re.I) is not None
 
 
 def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:

@@ -24,7 +24,7 @@ def is_ban(text: str) -> bool:
     words = first_line(text).lower().replace("’", "'").replace(",", " ").replace(";", " ").split()
     for at, word in enumerate(words):
         word = word.strip("*_\"'`.:")
-        if word in ("never", "dont", "cannot") or word.endswith("n't"):
+        if word in ("never", "dont", "cannot", "nobody") or word.endswith("n't"):
             return True
         if word == "not" and at and words[at - 1] in _BAN_VERBS:
             return True

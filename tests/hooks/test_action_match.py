@@ -172,6 +172,11 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ),
         # A negation without its apostrophe.
         ("we dont use npm here, we use pnpm", {"npm"}, {"pnpm", "yarn"}),
+        # A call with what is wanted obeys.
+        ("Tests run on native_sim, not on QEMU.", {"qemu"}, {"native_sim"}),
+        ("use the client from api_v2 instead of api_v1", {"api_v1"}, {"api_v2"}),
+        ("never ACCOUNTADMIN", {"accountadmin"}, set()),
+        ("NEVER PUSH TO MAIN", {"git push"}, {"push"}),
         # A folder without its slash.
         ("third_party is vendored, dont touch it ever", {"third_party/"}, set()),
         ("Don't edit src.", {"src/"}, set()),
@@ -199,6 +204,8 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
         ("Never push to main or force-push anywhere.", "git push --force origin fix", True),
         ("Never push to main. Ask before you push to develop.", "git push origin develop", True),
         ("Never push to main. Never push to master.", "git push origin fix", False),
+        ("Nobody pushes to main.", "git push origin fix", False),
+        ("Nobody pushes to main.", "git push origin main", True),
         # Each command of a line speaks for itself.
         ("Never push to main.", "git push origin fix; bash -c 'git push origin main'", True),
         ("Never push to main.", "bash -c 'git push origin fix'", False),
