@@ -8,7 +8,7 @@ from typing import Any
 
 from ...runtime import private
 from ...vault.typed_text import typed_text, words_to_agent
-from .lines import as_object, as_text, clean
+from .lines import clean
 
 _IMAGE_MARK = re.compile(r"\[(?:Image|PDF|Pasted text|Attachment|File)(?: #?\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
@@ -78,14 +78,15 @@ def _plain(text: str) -> str:
 
 
 def offered_in(arguments: dict[str, Any]) -> frozenset[str]:
-    """Return the texts of the agent's questions: question, labels, descriptions, previews; letters and digits only."""
+    """Return every text in the agent's questions, letters and digits only."""
     found: set[str] = set()
-    questions = arguments.get("questions")
-    for question in questions if isinstance(questions, list) else ():
-        found.add(_plain(as_text(as_object(question).get("question"))))
-        options = as_object(question).get("options")
-        for option in options if isinstance(options, list) else ():
-            found |= {_plain(as_text(as_object(option).get(name))) for name in ("label", "description", "preview")}
+    left: list[object] = [arguments]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            found.add(_plain(one))
+        else:
+            left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
     return frozenset(found - {""})
 
 

@@ -164,6 +164,21 @@ UNKNOWN: Mapping[str, Sequence[dict[str, Any]]] = {
     "a refusal by a hook": called(
         "Bash", REFUSED, toolDenialKind="user-rejected", permissionDecision={"decision": "reject", "source": "hook"}
     ),
+    **{
+        f"a refusal by {decision}": called(
+            "Bash", REFUSED, toolDenialKind="user-rejected", permissionDecision=decision
+        )
+        for decision in ("hook", [{"source": "hook"}], {}, {"source": "userSettings"},
+                         {"source": "user_reject", "by": "hook"})
+    },
+    "an answer that is a header": [
+        assistant(1, call("t1", "AskUserQuestion", questions=[{"question": "How?", "header": RULE, "options": ["A"]}])),
+        answered(RULE),
+    ],
+    "an answer that is an option of another form": [
+        assistant(1, call("t1", "AskUserQuestion", questions=[{"question": "How?", "options": [RULE, {"x": ["B"]}]}])),
+        answered(RULE),
+    ],
     "a refusal with a field that is not known": called(
         "Bash", REFUSED, toolDenialKind="user-rejected", hookName="PreToolUse:Bash"
     ),
