@@ -263,16 +263,16 @@ def _marked(text: str) -> Iterator[Finding]:
 
 def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
     """Yield the parts with an issuer's mark of `token`, a run of characters that begins at `base` of `text`."""
-    for match in MARKED_TOKEN.finditer(token):
+    for match in MARKED_TOKEN.finditer(text, base, base + len(token)):
         if (
             not is_described(match.group())
             # The map of a script within an address begins as a token does: "eyJ".
-            and not text.endswith(("json;base64,", "utf-8;base64,"), 0, base + match.start())
+            and not text.endswith(("json;base64,", "utf-8;base64,"), 0, match.start())
             # Only the marked part: "12345678" in an address or name before it says nothing about it.
             and not is_filled(match.group())
-            and not is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
+            and not is_cut(text, match.start(), match.start() + len(match.group().rstrip(".")))
         ):
-            yield Finding(base + match.start(), base + match.end(), "API-KEY")
+            yield Finding(*match.span(), "API-KEY")
 
 
 def _opens(name: str) -> bool:

@@ -53,5 +53,10 @@ def _rules(rows: Iterable[Mapping[str, Any]]) -> tuple[Rule, ...]:
 _TABLES = tomllib.loads(RULES_FILE.read_text("utf-8"))
 SHAPES = _rules(_TABLES["shape"])
 INTRODUCED = _rules(_TABLES["introduced"])
-MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_TABLES["marked"]) + ")")
+_BEGINNING = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf0])|(?<=[%=][0-9A-Fa-f]{2})|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
+    r"|(?<=[\[;]\dm)|(?<=[\[;]\d\dm))"
+)
+"""Where a token may begin: not behind a letter or digit, unless it ends an escape (`\\n`, `%3D`) or sets a colour."""
+MARKED_TOKEN = re.compile(_BEGINNING + "(?:" + "|".join(_TABLES["marked"]) + ")")
 """Matches a token with an issuer's mark."""

@@ -81,6 +81,14 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
 
 
 @pytest.mark.parametrize(
+    "before", [r"id\n", "token%3D", "a=3D", r"\u003d", r"\x3d", "\x1b[32m", "[1;31m", "https://x.y/?a=1&t%3D"]
+)
+@pytest.mark.parametrize("key", ["AKIAQ3EGRZT7YUNB5KPL", "ghp_" + "vT0rQz7LmKx2Nf9WcYb4HsJd6PgA1eRu8iXo"])
+def test_a_token_behind_an_escape_or_a_colour_is_removed(before: str, key: str) -> None:
+    assert key not in scrub(f"{before}{key}\x1b[0m", Policy.SECRETS)
+
+
+@pytest.mark.parametrize(
     ("text", "scrubbed"),
     [
         ("DB_PASSWORD=Tr0ub4dor&3 is for tests", "DB_PASSWORD=[REDACTED-PASSWORD] is for tests"),
