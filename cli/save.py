@@ -14,6 +14,7 @@ from ..runtime.errors import EntryExists, EntryInvalid, UsageError
 from ..runtime.layout import PROJECTS
 from ..runtime.slug import title_slug
 from ..services.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
+from ..services.entry_names import refuse_secrets
 from ..services.evolving import says_already
 from ..services.known_memories import VaultMemories
 from ..services.remembering import free_path
@@ -70,6 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     body = read_body(args)
     if not body.strip():
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+    refuse_secrets(args.kind, args.slug, args.project, args.group)
     project = _project(args)
     meant = meant_kind(args.kind, group_of(args.group, project), context.store)
     code = _propose(args, body, project, context) if context.agent else _save(args, body, project, is_named, context)

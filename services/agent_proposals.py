@@ -29,7 +29,7 @@ from ..vault.render import RULE_KINDS
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import cut
-from .entry_names import require_living, resolve_entry
+from .entry_names import refuse_secrets, require_living, resolve_entry
 from .evolving import says_already
 from .ideas.ledger import is_titled_otherwise
 from .journal import Change, Journal
@@ -119,6 +119,7 @@ class AgentProposals:
         key: str,
     ) -> ProposalOutcome:
         """Propose a scrubbed text under the fingerprint `key`, which identifies the proposal."""
+        refuse_secrets(kind, fields.slug, fields.group, fields.project)
         wanted = validate_slug(fields.slug) if fields.slug else title_slug(str(title))
         group = group_of(fields.group, fields.project)
         with self._journal.locked():

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from ..pipelines.review import former_path
+from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import EntryInvalid, EntryNotFound, UsageError
 from ..runtime.layout import ARCHIVE, INCUBATOR, META, special_folder
 from ..runtime.normal_form import composed
@@ -20,6 +21,16 @@ LIVING = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
 MOST_NAMED = 8
 """How many matching entries an error names."""
 MOST_MEANT, MOST_COMPARED, LEAST_ALIKE = 3, 2_000, 0.75
+
+
+def refuse_secrets(*names: str | None) -> None:
+    """Raise UsageError if a name that a note, its kind or its folder is given holds a secret: names are not scrubbed.
+
+    They are written in small letters, in which some keys have no mark.
+    """
+    for name in filter(None, names):
+        if any(scrub(text, Policy.SECRETS) != text for text in (name, name.upper())):
+            raise UsageError("a name must not hold a secret: choose another")
 
 
 def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> Entry:

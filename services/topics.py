@@ -27,6 +27,7 @@ from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
+from .entry_names import refuse_secrets
 from .evolving import free_archive_path
 from .journal import Actor, Change, Journal, hash_of, text_of
 
@@ -323,6 +324,7 @@ def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]
 def _checked(slug: str) -> str:
     if _SLUG.fullmatch(slug) is None or slug.lower() == INDEX_NAME.lower().removesuffix(".md"):
         raise UsageError(f"{slug[:80]!r} is not a topic name: use letters, digits, hyphens and underscores")
+    refuse_secrets(slug)
     return slug
 
 

@@ -175,6 +175,22 @@ def test_a_secret_in_a_saved_text_never_reaches_the_disk(sandbox: Sandbox) -> No
 @pytest.mark.parametrize(
     "words",
     [
+        ("fix", "ghp_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"),
+        ("fix", "aws-akiaq3egrzt7yunb5kpl"),
+        ("ghp_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", "deploy"),
+        ("fix", "deploy", "--project", "AKIAQ3EGRZT7YUNB5KPL"),
+    ],
+)
+def test_a_secret_is_refused_as_a_name(sandbox: Sandbox, words: tuple[str, ...], env: dict[str, str]) -> None:
+    done = sandbox.run("save", *words, "--body", "We deploy on Tuesdays.", env=env)
+    assert (done.returncode, done.stderr.count("must not hold a secret")) == (2, 1)
+    assert list(sandbox.vault.rglob("*.md")) == []
+
+
+@pytest.mark.parametrize("env", [{}, {"CLAUDECODE": "1"}])
+@pytest.mark.parametrize(
+    "words",
+    [
         ("Never tell that the vault password is Hermelin#81v to anybody",),
         ("failure-incident", "the mail to hermelin81v@acme.test bounced"),
     ],

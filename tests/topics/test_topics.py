@@ -130,6 +130,8 @@ def test_secrets_and_people_go(bed: Bed) -> None:
     token = "ghp_" + "b" * 36
     write(bed, "deploy", f"token {token}", description=f"token {token} of ann@example.com")
     assert not any(token in text or "ann@" in text for text in bed.files().values())
+    with pytest.raises(UsageError, match="secret"):
+        write(bed, token, "A token.")
 
 
 @pytest.mark.parametrize(
