@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import platform
+import queue
 import re
 import secrets
-import select
 import signal
 import threading
 import time
@@ -115,13 +114,13 @@ class Worker:
         self._context = context
         self._handlers = handlers
         self._services = services
-        self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._nonce = f"{os.getpid()}:{secrets.token_hex(4)}"
         self._claim_numbers = itertools.count(1)
         self._lock = ProcessLock(context.state.worker_lock)
         self._leaving = False
         self._outdated = False
         self._signals = 0
-        self._wake_read, self._wake_write = -1, -1
+        self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stuck_since: float | None = None
         self._queue_file: tuple[int, int] | None = None
         self._next_reread = 0.0
@@ -196,8 +195,7 @@ class Worker:
     def leave(self) -> None:
         """Make `run_*` wait for the running jobs and return. May be called from any thread."""
         self._leaving = True
-        with suppress(OSError):
-            os.write(self._wake_write, b"!")
+        self._woken.put(None)  # A signal handler may do so at any time.
 
     def _until_idle(
         self, ledger: Ledger, until: float | None, include_delayed: float, reporter: ProgressReporter
@@ -289,9 +287,6 @@ class Worker:
             self._scheduler.tick()
         wakeup.open()
         stack.callback(wakeup.close)
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_write, False)
-        stack.callback(self._close_wake)
         self._install_signals(stack)
         executor.start_heart(lambda: ledger.beat(os.getpid()))
         stack.callback(executor.stop_heart)
@@ -337,19 +332,13 @@ class Worker:
             stack.callback(signal.signal, number, previous)
 
     def _on_signal(self, number: int, frame: object) -> None:
-        # Runs between any two bytecodes: only set plain attributes and write to a pipe, take no lock.
+        # Runs between any two bytecodes, so it takes no lock.
         self._signals += 1
         self.leave()
 
-    def _close_wake(self) -> None:
-        read, write, self._wake_read, self._wake_write = self._wake_read, self._wake_write, -1, -1
-        os.close(read)
-        os.close(write)
-
     def _wait(self, seconds: float) -> None:
-        ready, _, _ = select.select([self._wake_read], [], [], seconds)
-        if ready:
-            os.read(self._wake_read, 64)
+        with suppress(queue.Empty):
+            self._woken.get(timeout=seconds)
 
     # ---- while running
 
@@ -490,17 +479,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _host() -> str:
-    return platform.node().replace(":", "_") or "localhost"
-
-
-def _boot() -> str:
-    """Return an id of this boot of the machine, because pids repeat."""
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
-    return f"{time.time() - time.monotonic():.0f}"
 
 
 __all__ = ["RunReport", "SchemaTooNew", "Service", "Worker", "WorkerContext", "WorkerRunning"]
