@@ -30,7 +30,7 @@ class Executor:
 
     def __init__(self, ledger: Ledger, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
         self.outcomes: Counter[str] = Counter()
-        """How attempts ended: done, retried, dead, postponed, lost, overdue."""
+        """How attempts ended: done, retried, dead, postponed, lost."""
         self._ledger = ledger
         self._handlers = handlers
         self._lease_seconds = lease_seconds
@@ -200,7 +200,7 @@ class Executor:
             if job.overdue and not job.lost.is_set():
                 reason = f"did not end at its deadline of {job.policy.deadline_seconds:.0f} s"
                 if self._ledger.fail(job.claim, reason):
-                    self._count("overdue")
+                    self._count("lost")
                 job.lost.set()  # After `fail`: a handler that waits for it must not end the attempt first.
         kept = [job for job in jobs if not job.lost.is_set()]
         if not kept:

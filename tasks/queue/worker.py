@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
 import queue
 import re
@@ -29,7 +30,6 @@ from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Claim, Ledger
-from .progress import OnProgress, ProgressReporter
 from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .spool import Spool
@@ -43,12 +43,16 @@ BEAT_SECONDS = 1.0
 """Seconds between checks whether queue.db still exists."""
 REREAD_SECONDS = 5.0
 """Seconds between checks whether other processes can read queue.db."""
+REPORT_SECONDS = 0.5
+"""Seconds between two reports of a run until idle; a shorter run reports nothing."""
 SCHEDULE_SECONDS = 5.0
 HEALTH_SECONDS = 10.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
 
+OnLeft = Callable[[Mapping[str, int]], None]
+"""Gets the numbers of jobs that are running or due, by kind."""
 Service = Callable[[Ledger], Callable[[], None] | None]
 """Starts a part that lives as long as the worker, such as the vault's watcher, and may enqueue jobs. Returns what ends
 its threads; None if it has none."""
@@ -82,17 +86,16 @@ class WorkerContext:
 class RunReport:
     """What `run_until_idle` did: attempts by outcome, and what is left."""
 
-    done: int
-    retried: int
-    """Failed attempts that will be retried."""
-    dead: int
-    postponed: int
-    lost: int
-    """Attempts whose claim was lost: cancelled, released, expired, overdue."""
     delayed: int
     """Jobs still queued for a later time."""
-    seconds: float
     timed_out: bool
+    done: int = 0
+    retried: int = 0
+    """Failed attempts that will be retried."""
+    dead: int = 0
+    postponed: int = 0
+    lost: int = 0
+    """Attempts whose claim was lost: cancelled, released, expired, overdue."""
     elsewhere: bool = False
     """Another worker was running and did the work; the counts are unknown and 0."""
 
@@ -123,7 +126,8 @@ class Worker:
         self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stuck_since: float | None = None
         self._queue_file: tuple[int, int] | None = None
-        self._next_reread = 0.0
+        self._next_reread = self._next_report = 0.0
+        self._on_left: OnLeft | None = None
 
     # ---- the two modes
 
@@ -151,22 +155,21 @@ class Worker:
         timeout_seconds: float | None = None,
         *,
         include_delayed_seconds: float = 0.0,
-        on_progress: OnProgress | None = None,
+        on_left: OnLeft | None = None,
     ) -> RunReport:
         """Run all due jobs and those they enqueue, then leave.
 
         Jobs that are due within `include_delayed_seconds` (the quiet period after a session) run now, except those
-        that wait after a failure. If another worker is running, this waits until it is idle. `on_progress` is called
-        now and then.
+        that wait after a failure. If another worker is running, this waits until it is idle. `on_left` is called now
+        and then.
         """
-        started = time.monotonic()
-        reporter = ProgressReporter(on_progress)
-        until = None if timeout_seconds is None else started + timeout_seconds
+        until = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
+        self._on_left, self._next_report = on_left, time.monotonic() + REPORT_SECONDS
         try:
             while True:
                 with ExitStack() as stack:
                     self._start(stack)
-                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds, reporter)
+                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds)
                     again = not self._leaving and self._lost_queue()
                     self._drain()
                     if not again or self._signals:
@@ -174,17 +177,10 @@ class Worker:
                         break
                 self._leaving = False
         except WorkerRunning:
-            return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
+            return self._wait_for_other(until, include_delayed_seconds)
         count = self._executor.outcomes
         return RunReport(
-            done=count["done"],
-            retried=count["retried"],
-            dead=count["dead"],
-            postponed=count["postponed"],
-            lost=count["lost"] + count["overdue"],
-            delayed=delayed,
-            seconds=time.monotonic() - started,
-            timed_out=timed_out,
+            delayed, timed_out, count["done"], count["retried"], count["dead"], count["postponed"], count["lost"]
         )
 
     @property
@@ -197,20 +193,17 @@ class Worker:
         self._leaving = True
         self._woken.put(None)  # A signal handler may do so at any time.
 
-    def _until_idle(
-        self, ledger: Ledger, until: float | None, include_delayed: float, reporter: ProgressReporter
-    ) -> bool:
+    def _until_idle(self, ledger: Ledger, until: float, include_delayed: float) -> bool:
         """Return True if the time was up, or it has to leave."""
         while not self._leaving:
-            if until is not None and time.monotonic() > until:
+            if time.monotonic() > until:
                 return True
             if self._is_switched_off() or self._lost_queue():
                 return False
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
-                if reporter.is_due():
-                    reporter.report(ledger, done=self._executor.outcomes["done"])
+                self._report(ledger)
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
@@ -223,29 +216,27 @@ class Worker:
             self._wakeup.wake()
         return not ledger.is_busy() and self._spool.is_empty()
 
-    def _wait_for_other(
-        self, started: float, until: float | None, include_delayed: float, on_progress: OnProgress | None
-    ) -> RunReport:
-        timed_out, state, reporter = False, self._context.state, ProgressReporter(on_progress)
+    def _report(self, ledger: Ledger) -> None:
+        if self._on_left is not None and time.monotonic() >= self._next_report:
+            self._next_report = time.monotonic() + REPORT_SECONDS
+            self._on_left(ledger.to_do())
+
+    def _wait_for_other(self, until: float, include_delayed: float) -> RunReport:
+        state = self._context.state
         with Ledger(state.queue_db, policies=self._context.policies) as ledger:
             spool = Spool(state.spool, ledger)
             while True:
                 if include_delayed > 0 and ledger.advance(include_delayed):
                     wake_worker(state.wake_socket)
-                if (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off():
-                    break
+                is_done = (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off()
+                if is_done or time.monotonic() > until:
+                    return RunReport(ledger.backlog().delayed, not is_done, elsewhere=True)
                 if self._lock.acquire():  # The other worker has left: this one runs the jobs.
                     self._lock.release()
-                    left = None if until is None else max(0.0, until - time.monotonic())
-                    return self.run_until_idle(left, include_delayed_seconds=include_delayed, on_progress=on_progress)
-                if until is not None and time.monotonic() > until:
-                    timed_out = True
-                    break
-                if reporter.is_due():
-                    reporter.report(ledger, elsewhere=True)
+                    left = max(0.0, until - time.monotonic())
+                    return self.run_until_idle(left, include_delayed_seconds=include_delayed, on_left=self._on_left)
+                self._report(ledger)
                 time.sleep(IDLE_POLL_SECONDS)
-            seconds = time.monotonic() - started
-            return RunReport(0, 0, 0, 0, 0, ledger.backlog().delayed, seconds, timed_out, elsewhere=True)
 
     # ---- starting
 

@@ -25,7 +25,6 @@ from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import (
     RunReport,
@@ -203,12 +202,12 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_asked_to(state: S
         assert only_job(ledger).state == "done"
 
 
-def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
-    told: list[RunProgress] = []
+def test_progress_tells_what_is_left(state: StatePaths, ledger: Ledger) -> None:
+    told: list[Mapping[str, int]] = []
     go_on = threading.Event()
 
-    def tell(progress: RunProgress) -> None:
-        told.append(progress)
+    def tell(left: Mapping[str, int]) -> None:
+        told.append(left)
         go_on.set()
 
     def handler(job: RunningJob) -> None:
@@ -220,16 +219,16 @@ def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger:
         ledger.enqueue("single", {"key": key})
     ledger.enqueue("effect", delay_seconds=600)
     ledger.pause("effect")
-    report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_progress=tell)
-    assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(1, {"single": 2}, False)]
+    report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_left=tell)
+    assert told == [{"single": 2}]
     assert report.delayed == 1, "it is the user's to let it go on"
     go_on.clear()
     told.clear()
     with serving(setting, {"single": handler}):
         wait_until(ledger.worker, "the worker beats")
         ledger.enqueue("single", {"key": "b"})
-        assert Worker(setting, {}).run_until_idle(60.0, on_progress=tell).elsewhere
-    assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(0, {"single": 1}, True)]
+        assert Worker(setting, {}).run_until_idle(60.0, on_left=tell).elsewhere
+    assert told == [{"single": 1}]
 
 
 def sleeper(folder: Path) -> tuple[Path, Handler]:
