@@ -206,8 +206,7 @@ class Worker:
                 self._report(ledger)
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
-            self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
-            time.sleep(IDLE_POLL_SECONDS / 10)  # Jobs may end by the thousand.
+            time.sleep(IDLE_POLL_SECONDS)
             self._check_health()
         return True
 
