@@ -33,6 +33,7 @@ from .ledger import Claim, Ledger
 from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .spool import Spool
+from .times import LEASE_SECONDS
 from .wakeup import Wakeup, wake_worker
 
 log = logging.getLogger(__name__)
@@ -65,8 +66,10 @@ class WorkerContext:
     state: StatePaths
     workers: int = 2
     poll_seconds: float = 1.0
-    lease_seconds: float = 30.0
+    """Between two checks for due jobs and for the spool."""
+    lease_seconds: float = LEASE_SECONDS
     drain_seconds: float = 20.0
+    """How long a worker that is told to stop waits for running jobs before it releases them."""
     quiet_seconds: float = 90.0
     """Quiet period of a session whose job is recreated from its marker."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
