@@ -234,7 +234,7 @@ class ResearchSection:
     )
     seconds: int = _whole(300, "Longest time for one idea, all attempts together.", 5, 540)
     fetches: int = _whole(3, "Most requests for one idea, redirects included, robots.txt not.", 0, 20)
-    tokens: int = _whole(5000, "Most tokens for one idea: notes, and what a model is asked and answers.", 0)
+    tokens: int = _whole(5000, "Most tokens for one idea, of what is written into the notes.", 0)
 
 
 @dataclass(frozen=True, slots=True)
