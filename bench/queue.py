@@ -306,12 +306,12 @@ def _profile(report: Report, state: StatePaths, count: int) -> None:
         ledger.enqueue_all(NewJob("noop", {}) for _ in range(count))
         timed = _Timed(ledger._conn)
         ledger._conn = timed  # type: ignore[assignment]
-        taken = ledger.take(lambda: f"host:boot:1:nonce-{next(numbers)}", 30.0)
+        taken = ledger.take(lambda: f"1:nonce-{next(numbers)}", 30.0)
         started = time.process_time()
         while taken is not None:
             with ledger.transaction():
                 ledger.complete(taken)
-                taken = ledger.take(lambda: f"host:boot:1:nonce-{next(numbers)}", 30.0)
+                taken = ledger.take(lambda: f"1:nonce-{next(numbers)}", 30.0)
         total = time.process_time() - started
     rows: list[list[object]] = [
         [f"`{sql}`", f"{seconds / count * 1e6:.1f}"]
@@ -352,7 +352,7 @@ def with_history(report: Report, root: Path, finished: int, claims: int) -> None
     """Claims from an empty ledger and from one full of finished jobs, in turns."""
     empty, full = _state(root / "empty"), _state(root / "full")
     with Ledger(empty.queue_db, policies=POLICIES) as few, Ledger(full.queue_db, policies=POLICIES) as many:
-        entry = json.dumps([{"attempt": 1, "owner": "host:boot:1:nonce-1", "started": 1.0, "ended": 2.0,
+        entry = json.dumps([{"attempt": 1, "owner": "1:nonce-1", "started": 1.0, "ended": 2.0,
                              "outcome": "done", "error": None, "result": {"saved": 1}}])  # fmt: skip
         with many.transaction() as conn:
             conn.execute(
@@ -368,7 +368,7 @@ def with_history(report: Report, root: Path, finished: int, claims: int) -> None
             for name, ledger in (("few", few), ("many", many)):
                 ledger.enqueue_all([NewJob("noop", {})])
                 started = time.perf_counter()
-                taken = ledger.take(lambda: "host:boot:1:nonce", 30.0)
+                taken = ledger.take(lambda: "1:nonce", 30.0)
                 times[name].append(time.perf_counter() - started)
                 assert taken is not None
                 ledger.complete(taken)

@@ -30,7 +30,7 @@ from ..services.indexing import drain_now, reconcile_now
 from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.times import worker_times
+from ..tasks.queue.times import LEASE_SECONDS
 from ..vault.automemory import PROBE_KIND
 from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed
@@ -203,7 +203,7 @@ def _running_worker(context: Context, process: int) -> Finding:
     """A worker that was stopped by Ctrl-Z, or hangs, keeps its lock, so no hook starts another."""
     with open_ledger(context.settings) as ledger:
         beat = ledger.worker()
-        if beat is None or beat.pid != process or not ledger.is_worker_silent(worker_times(context.env).lease):
+        if beat is None or beat.pid != process or not ledger.is_worker_silent(LEASE_SECONDS):
             return Finding("worker", "ok", f"runs as process {process}")
         silent = counted(round(ledger.now() - beat.beat_at), "second")
     another = "the next session" if hooks_start_worker(context.settings) else "`memory service up`"

@@ -491,7 +491,7 @@ def _report(result: Mapping[str, Any], settings: Settings, first: FirstRun, reca
         _tell_history(plan, progress, model=has_model, paused=paused)
     store = vault_store(settings)
     pending = count_pending(store)
-    active = count_active(settings, store).in_use
+    active = count_active(store).in_use
     unread = bool(plan.to_mine) and not (progress is not None and progress.is_done)
     waiting = ", ".join(pending.with_commands()) or ("nothing yet" if unread else "nothing")
     if plan.to_mine or pending.notes or active:  # With an empty vault, the next step says all.

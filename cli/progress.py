@@ -1,11 +1,10 @@
-"""Progress at a terminal: a status line, a bar, and the jobs that are being worked on."""
+"""Progress at a terminal: a status line, and a bar."""
 
 from __future__ import annotations
 
 import sys
 import threading
 
-from ..tasks.queue.progress import RunProgress
 from .output import note
 from .terminal_safety import redraw
 
@@ -56,11 +55,3 @@ def draw_share(what: str, done: int, total: int, unit: int = 1) -> None:
     share = done / max(total, 1)
     end = "\n" if done >= total else ""
     redraw(f"{what} [{'#' * int(share * BAR):<{BAR}}] {share:4.0%} {done // unit}/{total // unit}", end=end)
-
-
-def progress_line(progress: RunProgress) -> str:
-    """`working for 34 s: 5 done, left: 9 reflect.session, 2 research.idea`."""
-    left = [f"{number:,} {kind}" for kind, number in progress.left.items()]
-    by = "the worker that is running works" if progress.elsewhere else "working"
-    done = [] if progress.elsewhere else [f"{progress.done:,} done"]
-    return f"{by} for {progress.seconds:.0f} s: {', '.join([*done, 'left: ' + ', '.join(left) if left else 'ending'])}"

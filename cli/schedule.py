@@ -9,7 +9,7 @@ from ..runtime.errors import UsageError
 from ..schedules.table import SCHEDULES
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.ledger import Ledger
-from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
+from ..tasks.queue.scheduler import Scheduler, ScheduleStatus
 from .context import Context
 from .output import add_json, local_time, note, print_json, print_table
 
@@ -35,9 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.kept_state
     if away := context.vault_away:
         note(f"memory: {away}")
-    zone = local_timezone()
     with open_ledger(context.settings) as ledger:
-        scheduler = Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=zone)
+        scheduler = Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES})
         if args.action == "run":
             return _run_now(args, scheduler, ledger)
         rows = scheduler.status()
@@ -81,6 +80,5 @@ def _as_json(row: ScheduleStatus) -> dict[str, Any]:
         "last": row.last_run.isoformat() if row.last_run else None,
         "next": None if row.paused else row.next_slot.isoformat(),
         "paused": row.paused,
-        "jitter_seconds": row.schedule.jitter_seconds,
         "doc": row.schedule.doc,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from ..runtime.errors import SettingsError, UsageError
@@ -17,7 +18,7 @@ from ..tasks.queue.worklog import log_to
 from .arguments import is_given
 from .context import Context
 from .output import add_json, counted, note, print_json
-from .progress import StatusLine, progress_line
+from .progress import StatusLine
 
 EPILOG = """example:
   memory service worker --until-idle
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         report = build_worker(settings, watch=False).run_until_idle(
             timeout_seconds=timeout,
             include_delayed_seconds=settings.session.quiet_seconds,
-            on_progress=(lambda progress: line.show(progress_line(progress))) if line.shown else None,
+            on_left=(lambda left: line.show(_what_is_left(left))) if line.shown else None,
         )
     if args.json:
         print_json(asdict(report))
@@ -115,6 +116,11 @@ def run_forever(settings: Settings) -> int:
         status = worker.run_forever()
         if not worker.is_outdated:
             return status
+
+
+def _what_is_left(jobs: Mapping[str, int]) -> str:
+    """`working; left: 9 reflect.session, 2 research.idea`."""
+    return f"working; left: {', '.join(f'{number:,} {kind}' for kind, number in jobs.items()) or 'nothing'}"
 
 
 def _level(settings: Settings) -> int:

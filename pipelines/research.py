@@ -293,7 +293,6 @@ def web_text(
     query: str,
     found: Sequence[ResearchSource],
     summary: str,
-    summarised_by: str,
     *,
     led_to: str = "",
 ) -> str:
@@ -301,7 +300,7 @@ def web_text(
     asked = f"Asked {source} for `{query}`" if query else "The link was typed into the idea"
     parts = [UNTRUSTED_LINE, f"{asked}: <{address}>" + (f"\n\nIt led to <{led_to}>" if led_to else "")]
     if summary:
-        parts += [f"Summary ({summarised_by}):", quoted(summary)]
+        parts += ["Summary (sentences of the page):", quoted(summary)]
     for one in found:
         lines = [f"- {one_line(one.title)}: <{one.where}>"] if one.where else [f"- {one_line(one.title)}"]
         if one.excerpt:

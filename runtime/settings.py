@@ -336,7 +336,7 @@ _CREDENTIALS = re.compile(r"://[^/]*@")
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
     if isinstance(raw, str) and _CREDENTIALS.search(raw):
         shown = "something else"
-    elif row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
+    elif row.type in ("whole number", "switch") or not isinstance(raw, str):
         shown = str(raw).lower() if isinstance(raw, bool) else str(raw)
     else:
         shown = repr(raw)
@@ -348,11 +348,11 @@ def _from_toml(row: Setting, raw: object, where: str, env: Mapping[str, str]) ->
         if not isinstance(raw, bool):
             raise _refuse(row, where, raw)
         return raw
-    if row.type in ("whole number", "number"):
-        numeric = (int,) if row.type == "whole number" else (int, float)
-        if isinstance(raw, bool) or not isinstance(raw, numeric):
+    if row.type == "whole number":
+        too_high = row.maximum is not None and isinstance(raw, int) and raw > row.maximum
+        if isinstance(raw, bool) or not isinstance(raw, int) or raw < row.minimum or too_high:
             raise _refuse(row, where, raw)
-        return _in_range(row, raw, where)
+        return raw
     if not isinstance(raw, str):
         raise _refuse(row, where, raw)
     return _checked_text(row, raw, where, env)
@@ -367,18 +367,10 @@ def _from_text(row: Setting, raw: str, env: Mapping[str, str]) -> Any:
     value: object = raw
     if row.type == "switch":
         value = _SWITCH_WORDS.get(raw.lower(), raw)
-    elif row.type in ("whole number", "number"):
+    elif row.type == "whole number":
         with suppress(ValueError):
-            value = int(raw) if row.type == "whole number" else float(raw)
+            value = int(raw)
     return _from_toml(row, value, f"environment variable {row.variable}", env)
-
-
-def _in_range(row: Setting, value: float, where: str) -> int | float:
-    too_low = row.minimum is not None and not value >= row.minimum
-    too_high = row.maximum is not None and not value <= row.maximum
-    if too_low or too_high or value != value or value in (float("inf"), float("-inf")):
-        raise _refuse(row, where, value)
-    return value if row.type == "whole number" else float(value)
 
 
 def _checked_text(row: Setting, raw: str, where: str, env: Mapping[str, str]) -> Any:

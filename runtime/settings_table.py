@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-SettingType = Literal["switch", "whole number", "number", "text", "path"]
+SettingType = Literal["switch", "whole number", "text", "path"]
 
 GENERIC = "generic"
 """Stands for the variable MEMORY_<SECTION>_<KEY>, or MEMORY_<KEY> in the section [memory]."""
@@ -29,8 +29,8 @@ class Setting:
     doc: str
     variable: str | None = GENERIC
     choices: tuple[str, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: int = 0
+    maximum: int | None = None
     pattern: str | None = None
     """Regular expression for the whole text; `pattern_in_words` says the same to the user."""
     pattern_in_words: str = ""
@@ -57,10 +57,9 @@ class Setting:
             return "an absolute path, or one that begins with ~/"
         if self.type == "text":
             return self.pattern_in_words or "a text"
-        noun = "a whole number" if self.type == "whole number" else "a number"
-        if self.minimum is not None and self.maximum is not None:
-            return f"{noun} from {self.minimum:.10g} to {self.maximum:.10g}"
-        return f"{noun} of at least {self.minimum:.10g}" if self.minimum is not None else noun
+        if self.maximum is not None:
+            return f"a whole number from {self.minimum} to {self.maximum}"
+        return f"a whole number of at least {self.minimum}"
 
 
 MCP_TOOLS = ("recall", "list", "read", "review", "save", "evolve", "idea", "read_topic", "write_topic")
@@ -234,7 +233,7 @@ class ResearchSection:
     )
     seconds: int = _whole(300, "Longest time for one idea, all attempts together.", 5, 540)
     fetches: int = _whole(3, "Most requests for one idea, redirects included, robots.txt not.", 0, 20)
-    tokens: int = _whole(5000, "Most tokens for one idea: notes, and what a model is asked and answers.", 0)
+    tokens: int = _whole(5000, "Most tokens for one idea, of what is written into the notes.", 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ of a time that exists twice the first counts. A schedule for every hour counts i
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -72,12 +71,6 @@ def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
 def slot_key(schedule: Schedule, slot: datetime) -> str:
     """Return the unique key of the slot's job; all keys of a schedule begin with `<name>:`."""
     return f"{schedule.name}:{slot.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
-
-
-def jitter(schedule: Schedule, slot: datetime, machine: str) -> float:
-    """Return how many seconds after the slot its job starts."""
-    share = zlib.crc32(f"{machine}:{slot_key(schedule, slot)}".encode()) / 2**32
-    return schedule.jitter_seconds * share
 
 
 def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:

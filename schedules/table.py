@@ -21,8 +21,6 @@ class Schedule:
     """Job kind to enqueue."""
     first: Literal["now", "wait"] = "wait"
     """Whether a fresh installation starts with a run or waits for its first slot."""
-    jitter_seconds: float = 0.0
-    """Longest delay of the job after its slot; a slot has the same delay each time on one machine."""
     doc: str = ""
 
 
@@ -33,20 +31,20 @@ SCHEDULES: tuple[Schedule, ...] = (
              doc="walk the vault for changes that the watcher missed"),
     Schedule("review-sweep", "*/5 * * * *", "review.apply",
              doc="carry out decisions in notes that the watcher missed"),
-    Schedule("inbox-triage", "0 4 * * *", "inbox.triage", jitter_seconds=300,
+    Schedule("inbox-triage", "0 4 * * *", "inbox.triage",
              doc="put the inbox in order"),
-    Schedule("host-memory", "12 * * * *", "memory.import", jitter_seconds=300,
+    Schedule("host-memory", "12 * * * *", "memory.import",
              doc="follow the notes that Claude Code keeps itself"),
-    Schedule("dashboard", "37 * * * *", "dashboard.write", jitter_seconds=300,
+    Schedule("dashboard", "37 * * * *", "dashboard.write",
              doc="bring the dashboard note up to date"),
-    Schedule("markers-gc", "20 4 * * *", "markers.gc", jitter_seconds=300,
+    Schedule("markers-gc", "20 4 * * *", "markers.gc",
              doc="delete markers of sessions reflected long ago"),
-    Schedule("logs-rotate", "30 4 * * *", "logs.rotate", jitter_seconds=300,
+    Schedule("logs-rotate", "30 4 * * *", "logs.rotate",
              doc="rotate logs, prune finished jobs"),
-    Schedule("skills-index", "40 4 * * 1", "skills.index", jitter_seconds=300,
+    Schedule("skills-index", "40 4 * * 1", "skills.index",
              doc="index the skills that are installed"),
-    Schedule("discovery", "0 3 * * 0", "discover.scan", jitter_seconds=1800,
+    Schedule("discovery", "23 3 * * 0", "discover.scan",
              doc="look for new patterns in the trusted sources"),
-    Schedule("incubator-gc", "0 5 * * 1", "incubator.gc", jitter_seconds=300,
+    Schedule("incubator-gc", "0 5 * * 1", "incubator.gc",
              doc="list ideas that nobody came back to"),
 )  # fmt: skip

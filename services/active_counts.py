@@ -1,21 +1,15 @@
-"""Count the entries of a vault that are in use.
-
-The files decide. A file whose time and size are as the index knows them is not read again: reading 20,000 notes for one
-figure would take longer than the rest of the page that shows it.
-"""
+"""Count the entries of a vault that are in use. The files decide."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from ..runtime.errors import IndexUnavailable, SchemaTooNew
-from ..runtime.settings import Settings
 from ..vault.active import is_entry, is_entry_place
 from ..vault.entry import ACTIVE
 from ..vault.store import VaultStore
@@ -33,18 +27,11 @@ class ActiveCounts:
     """By status: entries beside those in use whose status is not `active`."""
 
 
-def count_active(settings: Settings, store: VaultStore) -> ActiveCounts:
-    """Count the entries in use of the vault. Raises VaultUnavailable."""
-    folders = _entry_folders(store.walk())
-    stamps, known = _read_index(Path(settings.state.index_db))
-    paths = {path for found in folders.values() for path in found}
-    changed = {path for path in paths if path not in stamps or _stamp(store.vault / path) != stamps[path]}
-    set_aside = {path: status for path, status in known.items() if path in paths and path not in changed}
-    for entry in store.readable(sorted(changed)):
-        status = entry.effective_status if is_entry(entry) else ""
-        if status != ACTIVE:
-            set_aside[entry.path] = status
-    return _count(folders, set_aside)
+def count_active(store: VaultStore) -> ActiveCounts:
+    """Count the entries in use of the vault; reads all of them. Raises VaultUnavailable."""
+    paths = [path for path in store.walk() if is_entry_place(path)]
+    status_of = {entry.path: entry.effective_status if is_entry(entry) else "" for entry in store.readable(paths)}
+    return count_active_paths(paths, {path: status for path, status in status_of.items() if status != ACTIVE})
 
 
 def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> ActiveCounts:
@@ -52,24 +39,10 @@ def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = Mapp
 
     `set_aside`: paths that look like entries in use and are none, mapped to their status; '' for what is no entry.
     """
-    return _count(_entry_folders(paths), set_aside)
-
-
-def _entry_folders(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Group the paths in places of entries by folder: '', or vault-relative with a slash at the end."""
-    folders: dict[str, list[str]] = {}
-    for path in paths:
-        folders.setdefault(path[: path.rfind("/") + 1], []).append(path)
-    return {folder: found for folder, found in folders.items() if is_entry_place(folder)}
-
-
-def _count(folders: Mapping[str, Sequence[str]], set_aside: Mapping[str, str]) -> ActiveCounts:
-    groups: Counter[str] = Counter()
-    for folder, paths in folders.items():
-        if count := len(paths) - sum(map(set_aside.__contains__, paths)):
-            groups[folder.split("/")[0] or "."] += count
+    in_use = [path for path in paths if path not in set_aside and is_entry_place(path)]
+    groups = Counter(path.partition("/")[0] if "/" in path else "." for path in in_use)
     statuses = Counter(status for status in set_aside.values() if status)
-    return ActiveCounts(dict(sorted(groups.items())), groups.total(), dict(sorted(statuses.items())))
+    return ActiveCounts(dict(sorted(groups.items())), len(in_use), dict(sorted(statuses.items())))
 
 
 def describe_notes(paths: Collection[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -101,24 +74,3 @@ def count_indexed_entries(index_db: Path) -> int | None:
     except (IndexUnavailable, SchemaTooNew):
         return None
     return active.in_use + pending.notes - pending.questions
-
-
-def _read_index(index_db: Path) -> tuple[Mapping[str, tuple[int, int]], Mapping[str, str]]:
-    """Load the indexed notes with time and size of their files, and the status of those set aside; {} without one."""
-    from ..index.catalog_reader import CatalogReader
-
-    if not index_db.exists():
-        return {}, {}
-    try:
-        with closing(CatalogReader(index_db)) as reader, reader.snapshot():
-            return reader.file_stamps(), reader.set_aside()
-    except (IndexUnavailable, SchemaTooNew):
-        return {}, {}
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        state = os.stat(path)
-    except OSError:
-        return None
-    return state.st_mtime_ns, state.st_size

@@ -140,7 +140,7 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
         *Path(state.markers).glob("*.tmp"),
         *Path(state.log).glob("*.tmp"),
         *Path(state.journal).glob(".*"),
-        *Path(state.root).glob(".*.restored"),
+        *Path(state.root).glob(".*.tmp"),
         *(Path(state.root).parent / "run").glob("*.tmp"),
         *(cache / ANSWERS_FOLDER).glob("*.tmp"),
     )

@@ -9,7 +9,7 @@ from functools import partial
 from ...runtime.settings import Settings
 from ..queue.job import Handler, RunningJob
 from ..queue.kinds import POLICIES, Json, KindPolicy
-from ..queue.times import worker_times
+from ..queue.times import changed_times
 from ..queue.worker import Service, Worker, WorkerContext
 from .corpus_mining import corpus_handler
 from .dashboard import dashboard_handler
@@ -62,17 +62,14 @@ def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
     """Build the worker of this vault; `watch` follows edits while it runs, `is_outdated` says whether the settings have
     changed."""
-    times = worker_times(settings.environment)
     context = WorkerContext(
         state=settings.state,
         workers=settings.queue.workers,
-        poll_seconds=times.poll,
-        lease_seconds=times.lease,
-        drain_seconds=times.drain,
         quiet_seconds=settings.session.quiet_seconds,
         policies=policies_of(settings),
         enabled=settings.memory.enabled,
         is_outdated=is_outdated,
+        **changed_times(settings.environment),
     )
     able = handlers(settings)
     if watch:  # It runs for long, and an update installed meanwhile must not be half imported.

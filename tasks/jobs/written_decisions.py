@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from ...runtime.errors import MemoryVaultError
 from ...runtime.settings import Settings
 from ...services.decision_property import SETTLED_SECONDS, Reported
 from ...services.device import acting_device, acts_here
@@ -20,17 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def enqueue_decisions(settings: Settings, ledger: Ledger) -> None:
-    """Enqueue review.apply, at the worker's start, if there is a decision or an interrupted change from before."""
-    try:
-        reviewer = Reviewer(settings)
-        if not acts_here(reviewer.store.vault):
-            return
-        watchlist = Watchlist(settings, reviewer.store, reviewer.journal)
-        decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
-        if reviewer.journal.is_interrupted or decided:
-            ledger.enqueue("review.apply", unique_key=APPLY_KEY)
-    except MemoryVaultError as error:
-        log.warning("decisions in notes wait for the next sweep: %s", error)
+    """Enqueue review.apply at the worker's start, for decisions and an interrupted change from before."""
+    ledger.enqueue("review.apply", unique_key=APPLY_KEY)
 
 
 def _where_told(problem: DecisionProblem) -> str:

@@ -7,18 +7,17 @@ is restored from its daily copy.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ...runtime.atomic_file import SIDE_FILES, name_aside, set_aside
-from ...runtime.errors import QueueUnavailable
+from ...runtime.atomic_file import SIDE_FILES, name_aside, replace_file, set_aside, sync_folder
+from ...runtime.errors import QueueUnavailable, VaultUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths
+from ...runtime.lock import hold_lock
 from ...vault.marker import has_ended, last_event_at, list_markers, marker_path, read_marker
 from . import queries, schema
 from .kinds import POLICIES, KindPolicy
@@ -106,9 +105,10 @@ def _copy(path: Path, target: Path) -> bool:
         ):
             source.backup(copy)
             copy.execute("PRAGMA journal_mode = delete")  # So that the copy is a single file.
-        _sync(temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
         os.replace(temporary, target)
-        _sync(target.parent)
+        sync_folder(target.parent)
     except DATABASE_ERRORS as error:
         raise QueueUnavailable(f"cannot copy {path}: {error}") from error
     finally:
@@ -129,7 +129,6 @@ def restore_if_damaged(path: Path, shape: Shape | None = None) -> str | None:
 
 LOCK_SECONDS = 20.0
 """Longer than any transaction: a process that holds the lock for longer was stopped, and must not block others."""
-LOCK_POLL_SECONDS = 0.01
 
 
 @contextlib.contextmanager
@@ -137,20 +136,12 @@ def sole_use(path: Path) -> Iterator[None]:
     """Hold the lock beside the file, so that one process at a time opens or replaces it. SQLite finds a database's log
     by its name, so a process with the old file open would write into the log of the new one. Raises OSError.
     """
-    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    until = time.monotonic() + LOCK_SECONDS
-    try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() > until:
-                    raise TimeoutError(f"another process has had {path.name} open for {LOCK_SECONDS:g} s") from error
-                time.sleep(LOCK_POLL_SECONDS)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(hold_lock(path.with_name(f"{path.name}.lock"), LOCK_SECONDS))
+        except VaultUnavailable as error:
+            raise TimeoutError(f"another process has had {path.name} open for {LOCK_SECONDS:g} s") from error
         yield
-    finally:
-        os.close(lock)
 
 
 def _restore(path: Path, damage: str, shape: Shape | None) -> str:
@@ -158,10 +149,8 @@ def _restore(path: Path, damage: str, shape: Shape | None) -> str:
     if not copy.exists() or find_damage(copy, shape) is not None:
         set_aside(path)
         return f"{path.name} was damaged ({damage}): it is kept as {kept_as.name}; there is no copy, it starts empty"
-    temporary = path.with_name(f".{path.name}.restored")
-    temporary.write_bytes(copy.read_bytes())
-    temporary.chmod(0o600)
-    _sync(temporary)
+    temporary = path.with_name(f".{path.name}.restored.tmp")
+    replace_file(temporary, copy.read_bytes())  # Before anything is moved: the disk may be full.
     for ending in SIDE_FILES:
         with contextlib.suppress(FileNotFoundError):
             os.rename(f"{path}{ending}", f"{kept_as}{ending}")
@@ -190,11 +179,3 @@ def restore_pauses(state: StatePaths, ledger: Ledger) -> None:
     with ledger.transaction(durable=True) as new:
         new.executemany(queries.RESTORE_SCHEDULE, schedules)
         new.executemany(queries.RESTORE_PAUSE, pauses)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -30,14 +30,13 @@ class Executor:
 
     def __init__(self, ledger: Ledger, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
         self.outcomes: Counter[str] = Counter()
-        """How attempts ended: done, retried, dead, postponed, lost, overdue."""
+        """How attempts ended: done, retried, dead, postponed, lost."""
         self._ledger = ledger
         self._handlers = handlers
         self._lease_seconds = lease_seconds
         self._lock = threading.Lock()
         self._running: dict[str, RunningJob] = {}
         self._beat_now = threading.Event()
-        self._ended = threading.Event()
         self._heart: threading.Thread | None = None
 
     # ---- running
@@ -48,9 +47,7 @@ class Executor:
         try:
             job = self._prepare(claim)
         except ArgsInvalid as error:
-            log.warning("job %d (%s) failed for good: %s", claim.job_id, claim.kind, error)
-            reason = str(error)
-            self._record(claim, "dead", lambda: self._ledger.bury(claim, reason))
+            self._bury(claim, str(error))
             return
         with self._lock:
             self._running[claim.owner] = job
@@ -76,72 +73,60 @@ class Executor:
             result = handler(job)
             kill_point("before-completion")
             job.ending = True
-            self._record(claim, "done", lambda: ledger.complete(claim, result))
+            self._record(claim, "done", ledger.complete, result)
         except JobLost:
             self._count("lost")
         except Dead as error:
-            reason = str(error)
-            log.warning("job %d (%s) failed for good: %s", job.id, job.kind, reason)
-            self._record(claim, "dead", lambda: ledger.bury(claim, reason))
+            self._bury(claim, str(error))
         except Retry as error:
-            reason, after = str(error), error.after_seconds
-            self._fail(claim, reason, after)
+            self._fail(claim, str(error), error.after_seconds)
         except Postpone as error:
-            reason, seconds = str(error), error.seconds
-            self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, seconds))
+            self._record(claim, "postponed", ledger.postpone, str(error), error.seconds)
         except (VaultUnavailable, IndexUnavailable, ModelUnavailable, QueueUnavailable) as error:
-            reason = str(error)
-            self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, POSTPONE_SECONDS))
-        except OSError as error:
+            self._record(claim, "postponed", ledger.postpone, str(error), POSTPONE_SECONDS)
+        except BaseException as error:  # SystemExit of a handler must not end the consumer's thread.
             reason = f"{type(error).__name__}: {error}"
-            if error.errno in _FULL_OR_READ_ONLY:
-                self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, POSTPONE_SECONDS))
+            if isinstance(error, OSError) and error.errno in _FULL_OR_READ_ONLY:
+                self._record(claim, "postponed", ledger.postpone, reason, POSTPONE_SECONDS)
+            elif job.lost.is_set():
+                self._count("lost")
             else:
                 log.exception("job %d (%s) failed", job.id, job.kind)
                 self._fail(claim, reason, None)
-        except BaseException as error:  # SystemExit of a handler must not end the consumer's thread.
-            if job.lost.is_set():
-                self._count("lost")
-                return
-            log.exception("job %d (%s) failed", job.id, job.kind)
-            self._fail(claim, f"{type(error).__name__}: {error}", None)
+
+    def _bury(self, claim: Claim, reason: str) -> None:
+        log.warning("job %d (%s) failed for good: %s", claim.job_id, claim.kind, reason)
+        self._record(claim, "dead", self._ledger.bury, reason)
 
     def _fail(self, claim: Claim, reason: str, after_seconds: float | None) -> None:
         policy = self._ledger.policies[claim.kind]
-        name = "dead" if claim.attempt >= policy.attempts else "retried"
+        outcome = "dead" if claim.attempt >= policy.attempts else "retried"
         log.warning("job %d (%s), attempt %d: %s", claim.job_id, claim.kind, claim.attempt, reason)
-        self._record(claim, name, lambda: self._ledger.fail(claim, reason, after_seconds=after_seconds) is not None)
+        self._record(claim, outcome, self._ledger.fail, reason, after_seconds)
 
-    def _record(self, claim: Claim, outcome: str, write: Callable[[], bool]) -> None:
-        """Write the end of an attempt, and retry for RECORD_GIVE_UP_SECONDS where queue.db is locked."""
+    def _record(self, claim: Claim, outcome: str, end: Callable[..., object], *how: object) -> None:
+        """End an attempt by `end(claim, *how)`, and retry for RECORD_GIVE_UP_SECONDS where queue.db is locked."""
         give_up = time.monotonic() + RECORD_GIVE_UP_SECONDS
         while True:
             try:
-                if write():
-                    self._count(outcome)
-                else:
+                if not end(claim, *how):
                     log.warning("job %d: attempt %d is no longer ours, result dropped", claim.job_id, claim.attempt)
-                    self._count("lost")
-                return
+                    outcome = "lost"
+                break
             except QueueUnavailable as error:
                 if time.monotonic() > give_up or self._ledger.damaged:
                     # The lease expires and the job runs again, without effect.
                     log.error("job %d: can't record that it is %s: %s", claim.job_id, outcome, error)
-                    self._count("lost")
-                    return
+                    outcome = "lost"
+                    break
                 time.sleep(RECORD_RETRY_SECONDS)
+        self._count(outcome)
 
     def _count(self, outcome: str) -> None:
         with self._lock:
             self.outcomes[outcome] += 1
-        self._ended.set()
 
-    # ---- waiting
-
-    def wait_for_an_end(self, seconds: float) -> None:
-        """Wait until an attempt has ended since the last call, for at most `seconds`."""
-        self._ended.wait(seconds)
-        self._ended.clear()
+    # ---- what runs
 
     def running(self) -> list[RunningJob]:
         """Return the attempts in progress."""
@@ -200,7 +185,7 @@ class Executor:
             if job.overdue and not job.lost.is_set():
                 reason = f"did not end at its deadline of {job.policy.deadline_seconds:.0f} s"
                 if self._ledger.fail(job.claim, reason):
-                    self._count("overdue")
+                    self._count("lost")
                 job.lost.set()  # After `fail`: a handler that waits for it must not end the attempt first.
         kept = [job for job in jobs if not job.lost.is_set()]
         if not kept:

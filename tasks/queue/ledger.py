@@ -199,7 +199,7 @@ class Ledger(QueueDatabase):
         with self.transaction() as conn:
             return self._finish(conn, claim, "done", "done", None, result)
 
-    def fail(self, claim: Claim, error: str, *, after_seconds: float | None = None) -> State | None:
+    def fail(self, claim: Claim, error: str, after_seconds: float | None = None) -> State | None:
         """End the attempt as failed: queue the job again after the kind's backoff (or `after_seconds`), or bury it
         after the last attempt. Returns the new state, None if the claim no longer holds."""
         policy = self.policies.get(claim.kind)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ...runtime.errors import UsageError
 from ...runtime.killpoint import kill_point
-from ...schedules.due import Due, decide, jitter, next_slot, slot_key
+from ...schedules.due import Due, decide, next_slot, slot_key
 from ...schedules.table import SCHEDULES, Schedule
 from . import queries
 from .ledger import Ledger, NewJob
@@ -46,12 +45,10 @@ class Scheduler:
         kinds: Collection[str],
         tz: tzinfo | None = None,
         schedules: Sequence[Schedule] = SCHEDULES,
-        machine: str | None = None,
     ) -> None:
         self._ledger = ledger
         self._tz = tz
         self._schedules = [schedule for schedule in schedules if schedule.kind in kinds]
-        self._machine = platform.node() if machine is None else machine
 
     def tick(self) -> int:
         """Enqueue what is due and return the number of jobs. Two workers at once enqueue a slot only once."""
@@ -66,8 +63,7 @@ class Scheduler:
                 if due.slot is None or conn.execute(queries.LIVE_IN_KEY_RANGE, key_range).fetchone() is not None:
                     continue
                 key = slot_key(schedule, due.slot)
-                start = max(due.slot + timedelta(seconds=jitter(schedule, due.slot, self._machine)), now)
-                jobs.append(NewJob(schedule.kind, {"slot": key}, key, run_at=start.timestamp()))
+                jobs.append(NewJob(schedule.kind, {"slot": key}, key))
             self._ledger.enqueue_all(jobs)
             kill_point("schedule-tick")
         return len(jobs)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ TABLES = (
         attempt     INTEGER NOT NULL DEFAULT 0,          -- claims that count; a crash counts
         run_at      REAL NOT NULL,                       -- not to be claimed before
         lease_until REAL,                                -- running: the owner must beat before
-        owner       TEXT,                                -- running: host:boot:pid:nonce of this claim
+        owner       TEXT,                                -- running: pid:nonce of this claim
         error       TEXT,                                -- of the last attempt, one line
         history     TEXT NOT NULL DEFAULT '[]',          -- JSON list, one object per ended attempt
         created_at  REAL NOT NULL,
@@ -160,7 +161,7 @@ _LARGEST_VERSION = 999
 
 def _objects(conn: sqlite3.Connection) -> frozenset[tuple[str, str]]:
     found = conn.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'")
-    return frozenset((name, " ".join(sql.split())) for name, sql in found)
+    return frozenset((name, " ".join(re.sub("--.*", "", sql).split())) for name, sql in found)
 
 
 _NEWEST_JOB = "SELECT * FROM job ORDER BY id DESC LIMIT 1"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import os
-import platform
+import queue
 import re
 import secrets
-import select
 import signal
 import threading
 import time
@@ -30,10 +30,10 @@ from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Claim, Ledger
-from .progress import OnProgress, ProgressReporter
 from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .spool import Spool
+from .times import LEASE_SECONDS
 from .wakeup import Wakeup, wake_worker
 
 log = logging.getLogger(__name__)
@@ -44,12 +44,16 @@ BEAT_SECONDS = 1.0
 """Seconds between checks whether queue.db still exists."""
 REREAD_SECONDS = 5.0
 """Seconds between checks whether other processes can read queue.db."""
+REPORT_SECONDS = 0.5
+"""Seconds between two reports of a run until idle; a shorter run reports nothing."""
 SCHEDULE_SECONDS = 5.0
 HEALTH_SECONDS = 10.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
 
+OnLeft = Callable[[Mapping[str, int]], None]
+"""Gets the numbers of jobs that are running or due, by kind."""
 Service = Callable[[Ledger], Callable[[], None] | None]
 """Starts a part that lives as long as the worker, such as the vault's watcher, and may enqueue jobs. Returns what ends
 its threads; None if it has none."""
@@ -62,8 +66,10 @@ class WorkerContext:
     state: StatePaths
     workers: int = 2
     poll_seconds: float = 1.0
-    lease_seconds: float = 30.0
+    """Between two checks for due jobs and for the spool."""
+    lease_seconds: float = LEASE_SECONDS
     drain_seconds: float = 20.0
+    """How long a worker that is told to stop waits for running jobs before it releases them."""
     quiet_seconds: float = 90.0
     """Quiet period of a session whose job is recreated from its marker."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
@@ -83,17 +89,16 @@ class WorkerContext:
 class RunReport:
     """What `run_until_idle` did: attempts by outcome, and what is left."""
 
-    done: int
-    retried: int
-    """Failed attempts that will be retried."""
-    dead: int
-    postponed: int
-    lost: int
-    """Attempts whose claim was lost: cancelled, released, expired, overdue."""
     delayed: int
     """Jobs still queued for a later time."""
-    seconds: float
     timed_out: bool
+    done: int = 0
+    retried: int = 0
+    """Failed attempts that will be retried."""
+    dead: int = 0
+    postponed: int = 0
+    lost: int = 0
+    """Attempts whose claim was lost: cancelled, released, expired, overdue."""
     elsewhere: bool = False
     """Another worker was running and did the work; the counts are unknown and 0."""
 
@@ -115,16 +120,17 @@ class Worker:
         self._context = context
         self._handlers = handlers
         self._services = services
-        self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._nonce = f"{os.getpid()}:{secrets.token_hex(4)}"
         self._claim_numbers = itertools.count(1)
         self._lock = ProcessLock(context.state.worker_lock)
         self._leaving = False
         self._outdated = False
         self._signals = 0
-        self._wake_read, self._wake_write = -1, -1
+        self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._stuck_since: float | None = None
         self._queue_file: tuple[int, int] | None = None
-        self._next_reread = 0.0
+        self._next_reread = self._next_report = 0.0
+        self._on_left: OnLeft | None = None
 
     # ---- the two modes
 
@@ -152,22 +158,21 @@ class Worker:
         timeout_seconds: float | None = None,
         *,
         include_delayed_seconds: float = 0.0,
-        on_progress: OnProgress | None = None,
+        on_left: OnLeft | None = None,
     ) -> RunReport:
         """Run all due jobs and those they enqueue, then leave.
 
         Jobs that are due within `include_delayed_seconds` (the quiet period after a session) run now, except those
-        that wait after a failure. If another worker is running, this waits until it is idle. `on_progress` is called
-        now and then.
+        that wait after a failure. If another worker is running, this waits until it is idle. `on_left` is called now
+        and then.
         """
-        started = time.monotonic()
-        reporter = ProgressReporter(on_progress)
-        until = None if timeout_seconds is None else started + timeout_seconds
+        until = math.inf if timeout_seconds is None else time.monotonic() + timeout_seconds
+        self._on_left, self._next_report = on_left, time.monotonic() + REPORT_SECONDS
         try:
             while True:
                 with ExitStack() as stack:
                     self._start(stack)
-                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds, reporter)
+                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds)
                     again = not self._leaving and self._lost_queue()
                     self._drain()
                     if not again or self._signals:
@@ -175,17 +180,10 @@ class Worker:
                         break
                 self._leaving = False
         except WorkerRunning:
-            return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
+            return self._wait_for_other(until, include_delayed_seconds)
         count = self._executor.outcomes
         return RunReport(
-            done=count["done"],
-            retried=count["retried"],
-            dead=count["dead"],
-            postponed=count["postponed"],
-            lost=count["lost"] + count["overdue"],
-            delayed=delayed,
-            seconds=time.monotonic() - started,
-            timed_out=timed_out,
+            delayed, timed_out, count["done"], count["retried"], count["dead"], count["postponed"], count["lost"]
         )
 
     @property
@@ -196,27 +194,22 @@ class Worker:
     def leave(self) -> None:
         """Make `run_*` wait for the running jobs and return. May be called from any thread."""
         self._leaving = True
-        with suppress(OSError):
-            os.write(self._wake_write, b"!")
+        self._woken.put(None)  # A signal handler may do so at any time.
 
-    def _until_idle(
-        self, ledger: Ledger, until: float | None, include_delayed: float, reporter: ProgressReporter
-    ) -> bool:
+    def _until_idle(self, ledger: Ledger, until: float, include_delayed: float) -> bool:
         """Return True if the time was up, or it has to leave."""
         while not self._leaving:
-            if until is not None and time.monotonic() > until:
+            if time.monotonic() > until:
                 return True
             if self._is_switched_off() or self._lost_queue():
                 return False
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
-                if reporter.is_due():
-                    reporter.report(ledger, done=self._executor.outcomes["done"])
+                self._report(ledger)
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
-            self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
-            time.sleep(IDLE_POLL_SECONDS / 10)  # Jobs may end by the thousand.
+            time.sleep(IDLE_POLL_SECONDS)
             self._check_health()
         return True
 
@@ -225,29 +218,27 @@ class Worker:
             self._wakeup.wake()
         return not ledger.is_busy() and self._spool.is_empty()
 
-    def _wait_for_other(
-        self, started: float, until: float | None, include_delayed: float, on_progress: OnProgress | None
-    ) -> RunReport:
-        timed_out, state, reporter = False, self._context.state, ProgressReporter(on_progress)
+    def _report(self, ledger: Ledger) -> None:
+        if self._on_left is not None and time.monotonic() >= self._next_report:
+            self._next_report = time.monotonic() + REPORT_SECONDS
+            self._on_left(ledger.to_do())
+
+    def _wait_for_other(self, until: float, include_delayed: float) -> RunReport:
+        state = self._context.state
         with Ledger(state.queue_db, policies=self._context.policies) as ledger:
             spool = Spool(state.spool, ledger)
             while True:
                 if include_delayed > 0 and ledger.advance(include_delayed):
                     wake_worker(state.wake_socket)
-                if (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off():
-                    break
+                is_done = (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off()
+                if is_done or time.monotonic() > until:
+                    return RunReport(ledger.backlog().delayed, not is_done, elsewhere=True)
                 if self._lock.acquire():  # The other worker has left: this one runs the jobs.
                     self._lock.release()
-                    left = None if until is None else max(0.0, until - time.monotonic())
-                    return self.run_until_idle(left, include_delayed_seconds=include_delayed, on_progress=on_progress)
-                if until is not None and time.monotonic() > until:
-                    timed_out = True
-                    break
-                if reporter.is_due():
-                    reporter.report(ledger, elsewhere=True)
+                    left = max(0.0, until - time.monotonic())
+                    return self.run_until_idle(left, include_delayed_seconds=include_delayed, on_left=self._on_left)
+                self._report(ledger)
                 time.sleep(IDLE_POLL_SECONDS)
-            seconds = time.monotonic() - started
-            return RunReport(0, 0, 0, 0, 0, ledger.backlog().delayed, seconds, timed_out, elsewhere=True)
 
     # ---- starting
 
@@ -270,7 +261,7 @@ class Worker:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)
         executor = Executor(ledger, self._handlers, context.lease_seconds)
-        wakeup = Wakeup(state.wake_socket, on_datagram=self._on_datagram)
+        wakeup = Wakeup(state.wake_socket, on_datagram=executor.check_soon)
         ledger.wakeup = wakeup.wake
         self._ledger, self._executor, self._wakeup = ledger, executor, wakeup
         self._spool = Spool(state.spool, ledger)
@@ -289,9 +280,6 @@ class Worker:
             self._scheduler.tick()
         wakeup.open()
         stack.callback(wakeup.close)
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_write, False)
-        stack.callback(self._close_wake)
         self._install_signals(stack)
         executor.start_heart(lambda: ledger.beat(os.getpid()))
         stack.callback(executor.stop_heart)
@@ -337,19 +325,13 @@ class Worker:
             stack.callback(signal.signal, number, previous)
 
     def _on_signal(self, number: int, frame: object) -> None:
-        # Runs between any two bytecodes: only set plain attributes and write to a pipe, take no lock.
+        # Runs between any two bytecodes, so it takes no lock.
         self._signals += 1
         self.leave()
 
-    def _close_wake(self) -> None:
-        read, write, self._wake_read, self._wake_write = self._wake_read, self._wake_write, -1, -1
-        os.close(read)
-        os.close(write)
-
     def _wait(self, seconds: float) -> None:
-        ready, _, _ = select.select([self._wake_read], [], [], seconds)
-        if ready:
-            os.read(self._wake_read, 64)
+        with suppress(queue.Empty):
+            self._woken.get(timeout=seconds)
 
     # ---- while running
 
@@ -400,12 +382,6 @@ class Worker:
         self._next_reread = time.monotonic() + REREAD_SECONDS
         return not is_readable_anew(Path(self._context.state.queue_db))
 
-    def _on_datagram(self, caller_version: str) -> None:
-        if is_newer(caller_version):
-            log.warning("a client of MemoryVault %s came: leaving, so that it can start its own worker", caller_version)
-            self.leave()
-        self._executor.check_soon()
-
     def _closed(self) -> bool:
         return self._leaving or self._is_switched_off()
 
@@ -434,14 +410,14 @@ class Worker:
         return not os.path.exists(self._context.state.worker_lock)
 
     def _check_place(self) -> None:
-        """Leave if another worker took over, the folder is gone, or a newer package is installed."""
+        """Leave if another worker took over, the folder is gone, or another version of the package is installed."""
         if not self._holds_place():
             return
         if self._ledger.schema_version() > schema.VERSION:
             log.warning("a newer MemoryVault has migrated queue.db: leaving")
             self.leave()
-        elif is_newer(newer := installed_version()):
-            log.warning("MemoryVault %s was installed: leaving, so that it can take over", newer)
+        elif installed_version() != __version__:
+            log.warning("another version of MemoryVault was installed: leaving, so that it can take over")
             self.leave()
         elif self._context.is_outdated():
             log.info("the settings have changed: ending what runs, then going on by the new ones")
@@ -482,22 +458,11 @@ _DECLARED = re.compile(rb'^__version__\s*=\s*"([^"]+)"', re.MULTILINE)
 
 
 def installed_version(init: Path = _INIT) -> str:
-    """Return the version of the files on disk; the running version while they are being replaced."""
-    try:
-        found = _DECLARED.search(init.read_bytes())
-    except OSError:
-        found = None
-    return found.group(1).decode("ascii", "replace") if found else __version__
-
-
-def is_newer(version: str, than: str = __version__) -> bool:
-    """Whether `version` is newer than `than`; False for invalid versions."""
-    return _key(version) > _key(than)
-
-
-def _key(version: str) -> tuple[int, ...]:
-    numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
-    return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
+    """Return the version of the files on disk; '' if they are gone, as an installation elsewhere leaves them."""
+    with suppress(OSError):
+        if found := _DECLARED.search(init.read_bytes()):
+            return found.group(1).decode("ascii", "replace")
+    return ""
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -507,17 +472,6 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def _host() -> str:
-    return platform.node().replace(":", "_") or "localhost"
-
-
-def _boot() -> str:
-    """Return an id of this boot of the machine, because pids repeat."""
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
-    return f"{time.time() - time.monotonic():.0f}"
 
 
 __all__ = ["RunReport", "SchemaTooNew", "Service", "Worker", "WorkerContext", "WorkerRunning"]

@@ -12,11 +12,10 @@ import pytest
 
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.output import with_home
-from memoryvault.cli.progress import progress_line
 from memoryvault.runtime.lock import hold_lock
 from memoryvault.runtime.settings import load_settings
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.progress import REPORT_SECONDS, RunProgress
+from memoryvault.tasks.queue.worker import REPORT_SECONDS
 from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.sandbox import Sandbox
@@ -159,16 +158,6 @@ def test_scripts_and_logs_do_not_see_that(backfill: Sandbox) -> None:
 
 def running(sandbox: Sandbox) -> list[str]:
     return [job["kind"] for job in sandbox.json("jobs", "list", "--state", "running")]
-
-
-def test_the_progress_line_names_kinds_of_jobs() -> None:
-    assert progress_line(RunProgress(34.4, 5, {"markers.gc": 1, "reflect.corpus": 1200})) == (
-        "working for 34 s: 5 done, left: 1 markers.gc, 1,200 reflect.corpus"
-    )
-    assert progress_line(RunProgress(2.0, 5, {})) == "working for 2 s: 5 done, ending"
-    assert progress_line(RunProgress(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
-        "the worker that is running works for 2 s: left: 2 research.idea"
-    )
 
 
 def test_a_worker_that_ends_names_what_lists_the_jobs_that_wait_for_their_time(sandbox: Sandbox) -> None:

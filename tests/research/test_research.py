@@ -1,6 +1,6 @@
 """research.idea as a job: what it writes, what it may spend, and what it never does."""
 
-import json
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -306,11 +306,11 @@ def test_time_is_kept_to_against_a_server_that_drips(tmp_path: Path, web: Site, 
     bed = research_bed(tmp_path / "obsidian", network=True, more="seconds = 5")
     web.replies["/w/api.php"] = Reply(pieces=slowly(), pause=0.05, drip_headers=drip == "headers")
     bed.idea()
-    report = bed.run(access_to(web))
-    assert report.done == 2
+    began = time.monotonic()
+    assert bed.run(access_to(web)).done == 2
+    assert time.monotonic() - began < 20
     assert bed.state == "partial"
     assert bed.spent()["seconds"] <= 5
-    assert report.seconds < 20
     assert bed.notes()[:2] == ["related-memoryvault", "related-obsidian"]
 
 
@@ -422,39 +422,3 @@ def test_a_decision_before_the_look_up_can_be_taken_back_and_what_was_looked_up_
         file.write("\nMy own line.\n")
     with pytest.raises(EditConflict, match="was changed after the decision"):
         bed.bed.reviewer.undo_last()
-
-
-# ---- a model
-
-
-def model_reply(summary: str, tokens: int) -> Reply:
-    said = {"choices": [{"message": {"content": json.dumps({"summary": summary})}, "finish_reason": "stop"}]}
-    usage = {"prompt_tokens": tokens - 10, "completion_tokens": 10, "total_tokens": tokens}
-    return Reply(json.dumps({**said, "usage": usage}).encode(), type="application/json")
-
-
-def with_model(root: Path, web: Site, tokens: int) -> ResearchBed:
-    model = f'tokens = {tokens}\n[reflection]\nminer = "openai"\nendpoint = "{web.url}/v1"\nmodel = "stand-in"'
-    bed = research_bed(root, network=True, more=model)
-    bed.idea(evidence(f"{web.url}/page"))
-    return bed
-
-
-def test_a_model_of_the_users_choice_summarises_within_the_same_budget(tmp_path: Path, web: Site) -> None:
-    web.replies["/v1/chat/completions"] = model_reply("Robots water at night.", 321)
-    bed = with_model(tmp_path / "obsidian", web, 5000)
-    bed.run(access_to(web, "wikipedia"))
-    assert "> Robots water at night." in bed.note("research-127-0-0-1")
-    assert "Summary (by a model)" in bed.note("research-127-0-0-1")
-    assert 321 < bed.spent()["tokens"] <= 5000
-
-
-@pytest.mark.parametrize(("status", "tokens"), [(200, 700), (500, 5000)])
-def test_without_room_or_answer_the_page_speaks_for_itself(tmp_path: Path, web: Site, status: int, tokens: int) -> None:
-    web.replies["/v1/chat/completions"] = replace(model_reply("Robots water at night.", 321), status=status)
-    bed = with_model(tmp_path / "obsidian", web, tokens)
-    bed.run(access_to(web, "wikipedia"))
-    assert "Summary (sentences of the page)" in bed.note("research-127-0-0-1")
-    assert bed.spent()["tokens"] <= tokens
-    asked = [path for path in web.paths() if path.startswith("/v1")]
-    assert bool(asked) is (status == 500)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.schedules.due import decide, jitter, next_slot, previous_slot, slot_key
+from memoryvault.schedules.due import decide, next_slot, previous_slot, slot_key
 from memoryvault.schedules.table import SCHEDULES, Schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -64,16 +64,6 @@ def test_after_a_boot_with_a_date_far_ahead_nothing_waits_for_that_date() -> Non
     weekly = replace(DAILY, cron="30 2 * * 0")
     for days, starts_anew in ((7, False), (9, True)):
         assert (decide(weekly, now + timedelta(days=days), now, BERLIN).last_slot < now) is starts_anew
-
-
-def test_jitter_is_bounded_and_the_same_for_a_slot_on_a_machine() -> None:
-    schedule = replace(DAILY, jitter_seconds=300)
-    slots = [berlin(2027, 1, day, 2, 30) for day in range(1, 29)]
-    delays = [jitter(schedule, slot, "a") for slot in slots]
-    assert delays == [jitter(schedule, slot, "a") for slot in slots]
-    assert 0 <= min(delays) < max(delays) < 300
-    assert jitter(schedule, slots[0], "b") != delays[0]
-    assert jitter(DAILY, slots[0], "a") == 0
 
 
 @given(

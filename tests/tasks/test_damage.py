@@ -28,7 +28,7 @@ from memoryvault.tasks.queue.damage import (
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.schema import is_readable_anew
+from memoryvault.tasks.queue.schema import SHAPE, TABLES, VERSION, find_damage, is_readable_anew
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.support.damage import damaged, rounds
 from memoryvault.tests.tasks.support import POLICIES, run_worker, state_in, wait_until
@@ -137,6 +137,14 @@ def test_a_value_of_another_type_is_damage(state: StatePaths, change: str) -> No
     assert note is not None
     assert "job holds a value of another type" in note
     assert len(kept(state)) == 1
+
+
+def test_a_comment_that_another_version_wrote_is_no_damage(state: StatePaths) -> None:
+    with closing(sqlite3.connect(state.queue_db)) as conn, conn:
+        for statement in TABLES:
+            conn.execute(statement.replace("-- running:", "-- in other words:"))
+        conn.execute(f"PRAGMA user_version = {VERSION}")
+    assert find_damage(Path(state.queue_db), SHAPE) is None
 
 
 def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:

@@ -14,7 +14,7 @@ from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.tasks.support import POLICIES
 
 SWEEP = Schedule("sweep", "*/5 * * * *", "effect", first="now")
-WEEKLY = Schedule("weekly", "0 3 * * 0", "single", jitter_seconds=600)
+WEEKLY = Schedule("weekly", "0 3 * * 0", "single")
 OTHER = Schedule("other", "* * * * *", "unhandled")
 
 
@@ -41,7 +41,7 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 
 def scheduler(ledger: Ledger, *schedules: Schedule) -> Scheduler:
     """As a worker makes one after a restart."""
-    return Scheduler(ledger, kinds=POLICIES, tz=UTC, schedules=schedules, machine="m")
+    return Scheduler(ledger, kinds=POLICIES, tz=UTC, schedules=schedules)
 
 
 def run_all(ledger: Ledger) -> None:
@@ -74,15 +74,6 @@ def test_asleep_over_sunday_three_it_runs_once_on_waking(ledger: Ledger, clock: 
     assert scheduler(ledger, WEEKLY).tick() == 0
     assert keys(ledger) == ["weekly:2027-03-21T03:00Z"]
     assert ledger.backlog().due == 1
-
-
-def test_jitter_delays_the_start_not_the_slot(ledger: Ledger, clock: Clock) -> None:
-    clock.time = datetime(2027, 3, 14, 2, 59, tzinfo=UTC)
-    scheduler(ledger, WEEKLY).tick()
-    clock.time = datetime(2027, 3, 14, 3, 0, tzinfo=UTC)
-    assert scheduler(ledger, WEEKLY).tick() == 1
-    (job,) = ledger.list_jobs()
-    assert clock() < job.run_at <= clock() + 600
 
 
 def test_a_clock_set_back_repeats_no_slot(ledger: Ledger, clock: Clock) -> None:
@@ -159,7 +150,7 @@ def test_schedule_that_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock
 
 def test_a_workers_slots_follow_the_time_zone(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     daily = Schedule("daily", "0 4 * * *", "effect")
-    parts = Scheduler(ledger, kinds=POLICIES, schedules=(daily,), machine="m")
+    parts = Scheduler(ledger, kinds=POLICIES, schedules=(daily,))
     try:
         monkeypatch.setenv("TZ", "Europe/Berlin")
         parts.tick()

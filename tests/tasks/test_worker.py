@@ -25,7 +25,6 @@ from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.queue.ledger import Claim, Ledger
-from memoryvault.tasks.queue.progress import RunProgress
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import (
     RunReport,
@@ -34,7 +33,6 @@ from memoryvault.tasks.queue.worker import (
     WorkerContext,
     WorkerRunning,
     installed_version,
-    is_newer,
 )
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
@@ -204,12 +202,12 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_asked_to(state: S
         assert only_job(ledger).state == "done"
 
 
-def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
-    told: list[RunProgress] = []
+def test_progress_tells_what_is_left(state: StatePaths, ledger: Ledger) -> None:
+    told: list[Mapping[str, int]] = []
     go_on = threading.Event()
 
-    def tell(progress: RunProgress) -> None:
-        told.append(progress)
+    def tell(left: Mapping[str, int]) -> None:
+        told.append(left)
         go_on.set()
 
     def handler(job: RunningJob) -> None:
@@ -221,16 +219,16 @@ def test_progress_tells_what_is_done_and_what_is_left(state: StatePaths, ledger:
         ledger.enqueue("single", {"key": key})
     ledger.enqueue("effect", delay_seconds=600)
     ledger.pause("effect")
-    report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_progress=tell)
-    assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(1, {"single": 2}, False)]
+    report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_left=tell)
+    assert told == [{"single": 2}]
     assert report.delayed == 1, "it is the user's to let it go on"
     go_on.clear()
     told.clear()
     with serving(setting, {"single": handler}):
         wait_until(ledger.worker, "the worker beats")
         ledger.enqueue("single", {"key": "b"})
-        assert Worker(setting, {}).run_until_idle(60.0, on_progress=tell).elsewhere
-    assert [(progress.done, progress.left, progress.elsewhere) for progress in told] == [(0, {"single": 1}, True)]
+        assert Worker(setting, {}).run_until_idle(60.0, on_left=tell).elsewhere
+    assert told == [{"single": 1}]
 
 
 def sleeper(folder: Path) -> tuple[Path, Handler]:
@@ -348,7 +346,6 @@ def test_only_the_user_can_ring(state: StatePaths) -> None:
 
 @pytest.mark.slow
 def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) -> None:
-    """Except one that names a newer version: the worker leaves for it, which is how an upgrade takes over."""
     setting = WorkerContext(state, poll_seconds=30.0, policies=POLICIES, schedules=())
     with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": nothing}):
         for words in NONSENSE:
@@ -359,8 +356,6 @@ def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) ->
             # B023: the closure is waited for within the turn
             wait_until(lambda: ledger.get(job).state == "done", f"a job is done after {words[:20]!r}")  # noqa: B023
         assert not any(astuple(ledger.backlog())), "no job came of any of them"
-        wake_worker(state.wake_socket, "999.0")
-        wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")
 
 
 def test_huey_runs_a_due_job_once_and_stores_nothing(tmp_path: Path, ledger: Ledger) -> None:
@@ -394,22 +389,18 @@ def test_a_warning_that_cannot_be_told_stands_in_the_file_and_stops_nobody(tmp_p
     assert "the disk is full" in (tmp_path / "log").read_text("utf-8")
 
 
-# Old and new versions side by side: the older one leaves
+# Old and new versions: the running one leaves
 
 
-def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
-    assert is_newer("0.10.0", than="0.9.9")
-    assert is_newer("1.0.0rc1", than="0.9")
-    for other in ("0.9.9", "0.9.8", "", "nonsense", "-1"):
-        assert not is_newer(other, than="0.9.9")
+def test_the_installed_version_is_that_of_the_files(tmp_path: Path) -> None:
     assert installed_version() == __version__
-    assert installed_version(tmp_path / "being-replaced.py") == __version__
+    assert installed_version(tmp_path / "gone.py") == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sign", ["client", "package"])
-def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
-    state: StatePaths, sign: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("found", ["999.0", ""], ids=["replaced", "gone"])
+def test_a_worker_finishes_what_it_runs_and_leaves_when_its_package_is_replaced(
+    state: StatePaths, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, proceed = threading.Event(), threading.Event()
 
@@ -421,14 +412,9 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
     with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": handler}) as worker:
         first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
         assert begun.wait(60)
-        wake_worker(state.wake_socket, __version__)
-        wake_worker(state.wake_socket, "0.0.1")
-        time.sleep(0.3)
-        assert not worker._leaving, "its own version and an older one change nothing"
-        if sign == "client":
-            wake_worker(state.wake_socket, "999.0")
-        else:
-            monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
+        time.sleep(0.5)
+        assert not worker._leaving, "its own version changes nothing"
+        monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: found)
         wait_until(lambda: worker._leaving, "it has noticed")
         proceed.set()
         wait_until(lambda: not Path(state.wake_socket).exists(), "it has left")
