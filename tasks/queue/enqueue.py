@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from ... import __version__
 from ...runtime.errors import QueueUnavailable
 from ...runtime.paths import ensure_state
 from ...runtime.settings import Settings
@@ -27,7 +28,7 @@ def open_ledger(settings: Settings) -> Ledger:
     ledger = Ledger(
         state.queue_db,
         busy_seconds=COMMAND_PATIENCE_SECONDS,
-        wakeup=lambda: wake_worker(state.wake_socket),
+        wakeup=lambda: wake_worker(state.wake_socket, __version__),
     )
     with suppress(QueueUnavailable):
         Spool(state.spool, ledger).ingest()

@@ -18,19 +18,20 @@ from ...runtime.layout import leave_socket_folder, make_socket_folder
 log = logging.getLogger(__name__)
 
 DATAGRAM = b"1"
+"""A datagram may go on with a space and the client's version."""
 
 
-def wake_worker(wake_socket: Path | str) -> None:
+def wake_worker(wake_socket: Path | str, version: str = "") -> None:
     """Wake the worker that listens there, if any. Never blocks, never raises."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.setblocking(False)
-        sock.sendto(DATAGRAM, os.fspath(wake_socket))
+        sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
 
 
 class Wakeup:
     """Threads wait on it. `wake` wakes them all, and so does a datagram once it is open."""
 
-    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[], None] | None = None) -> None:
+    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
         self._changed = threading.Condition()
         self._calls = 0
         self._path = os.fspath(wake_socket)
@@ -91,11 +92,13 @@ class Wakeup:
         sock.settimeout(0.5)  # Limits `close` if that datagram is lost.
         while self._socket is sock:
             try:
-                sock.recv(64)
+                data = sock.recv(64)
+                if not data:
+                    continue
             except TimeoutError:
                 continue
             except OSError:
                 return
             self.wake()
             if self._on_datagram is not None:
-                self._on_datagram()
+                self._on_datagram(data[len(DATAGRAM) :].strip().decode("ascii", "replace"))

@@ -261,7 +261,7 @@ class Worker:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)
         executor = Executor(ledger, self._handlers, context.lease_seconds)
-        wakeup = Wakeup(state.wake_socket, on_datagram=executor.check_soon)
+        wakeup = Wakeup(state.wake_socket, on_datagram=self._on_datagram)
         ledger.wakeup = wakeup.wake
         self._ledger, self._executor, self._wakeup = ledger, executor, wakeup
         self._spool = Spool(state.spool, ledger)
@@ -382,6 +382,12 @@ class Worker:
         self._next_reread = time.monotonic() + REREAD_SECONDS
         return not is_readable_anew(Path(self._context.state.queue_db))
 
+    def _on_datagram(self, caller_version: str) -> None:
+        if is_newer(caller_version):
+            log.warning("a client of MemoryVault %s came: leaving, so that it can start its own worker", caller_version)
+            self.leave()
+        self._executor.check_soon()
+
     def _closed(self) -> bool:
         return self._leaving or self._is_switched_off()
 
@@ -410,14 +416,14 @@ class Worker:
         return not os.path.exists(self._context.state.worker_lock)
 
     def _check_place(self) -> None:
-        """Leave if another worker took over, the folder is gone, or another version of the package is installed."""
+        """Leave if another worker took over, the folder is gone, or a newer package is installed."""
         if not self._holds_place():
             return
         if self._ledger.schema_version() > schema.VERSION:
             log.warning("a newer MemoryVault has migrated queue.db: leaving")
             self.leave()
-        elif installed_version() != __version__:
-            log.warning("another version of MemoryVault was installed: leaving, so that it can take over")
+        elif is_newer(newer := installed_version()):
+            log.warning("MemoryVault %s was installed: leaving, so that it can take over", newer)
             self.leave()
         elif self._context.is_outdated():
             log.info("the settings have changed: ending what runs, then going on by the new ones")
@@ -458,11 +464,22 @@ _DECLARED = re.compile(rb'^__version__\s*=\s*"([^"]+)"', re.MULTILINE)
 
 
 def installed_version(init: Path = _INIT) -> str:
-    """Return the version of the files on disk; '' if they are gone, as an installation elsewhere leaves them."""
-    with suppress(OSError):
-        if found := _DECLARED.search(init.read_bytes()):
-            return found.group(1).decode("ascii", "replace")
-    return ""
+    """Return the version of the files on disk; the running version while they are being replaced."""
+    try:
+        found = _DECLARED.search(init.read_bytes())
+    except OSError:
+        found = None
+    return found.group(1).decode("ascii", "replace") if found else __version__
+
+
+def is_newer(version: str, than: str = __version__) -> bool:
+    """Whether `version` is newer than `than`; False for invalid versions."""
+    return _key(version) > _key(than)
+
+
+def _key(version: str) -> tuple[int, ...]:
+    numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
+    return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
 
 
 def _identity(path: str) -> tuple[int, int] | None:

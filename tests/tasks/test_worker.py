@@ -33,6 +33,7 @@ from memoryvault.tasks.queue.worker import (
     WorkerContext,
     WorkerRunning,
     installed_version,
+    is_newer,
 )
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
@@ -346,6 +347,7 @@ def test_only_the_user_can_ring(state: StatePaths) -> None:
 
 @pytest.mark.slow
 def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) -> None:
+    """Except one that names a newer version: the worker leaves for it, which is how an upgrade takes over."""
     setting = WorkerContext(state, poll_seconds=30.0, policies=POLICIES, schedules=())
     with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": nothing}):
         for words in NONSENSE:
@@ -356,6 +358,8 @@ def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) ->
             # B023: the closure is waited for within the turn
             wait_until(lambda: ledger.get(job).state == "done", f"a job is done after {words[:20]!r}")  # noqa: B023
         assert not any(astuple(ledger.backlog())), "no job came of any of them"
+        wake_worker(state.wake_socket, "999.0")
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")
 
 
 def test_huey_runs_a_due_job_once_and_stores_nothing(tmp_path: Path, ledger: Ledger) -> None:
@@ -389,18 +393,22 @@ def test_a_warning_that_cannot_be_told_stands_in_the_file_and_stops_nobody(tmp_p
     assert "the disk is full" in (tmp_path / "log").read_text("utf-8")
 
 
-# Old and new versions: the running one leaves
+# Old and new versions side by side: the older one leaves
 
 
-def test_the_installed_version_is_that_of_the_files(tmp_path: Path) -> None:
+def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
+    assert is_newer("0.10.0", than="0.9.9")
+    assert is_newer("1.0.0rc1", than="0.9")
+    for other in ("0.9.9", "0.9.8", "", "nonsense", "-1"):
+        assert not is_newer(other, than="0.9.9")
     assert installed_version() == __version__
-    assert installed_version(tmp_path / "gone.py") == ""
+    assert installed_version(tmp_path / "being-replaced.py") == __version__
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("found", ["999.0", ""], ids=["replaced", "gone"])
-def test_a_worker_finishes_what_it_runs_and_leaves_when_its_package_is_replaced(
-    state: StatePaths, found: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("sign", ["client", "package"])
+def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
+    state: StatePaths, sign: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, proceed = threading.Event(), threading.Event()
 
@@ -412,9 +420,14 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_its_package_is_replaced(
     with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": handler}) as worker:
         first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
         assert begun.wait(60)
-        time.sleep(0.5)
-        assert not worker._leaving, "its own version changes nothing"
-        monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: found)
+        wake_worker(state.wake_socket, __version__)
+        wake_worker(state.wake_socket, "0.0.1")
+        time.sleep(0.3)
+        assert not worker._leaving, "its own version and an older one change nothing"
+        if sign == "client":
+            wake_worker(state.wake_socket, "999.0")
+        else:
+            monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
         wait_until(lambda: worker._leaving, "it has noticed")
         proceed.set()
         wait_until(lambda: not Path(state.wake_socket).exists(), "it has left")
