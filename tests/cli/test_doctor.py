@@ -519,12 +519,6 @@ def test_a_fault_of_the_recall_service_is_found_where_none_runs(
 
 
 def finds_no_fault_but(what: str, sandbox: Sandbox) -> None:
-    done = sandbox.run("doctor", "--json")
-    assert done.returncode == 1, done.stdout
-    assert done.stderr == ""
-    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
-    found = findings[what]
-    assert found["grade"] == "fault", found
-    assert found["todo"] or "memory init" in found["detail"], found
-    faults = {finding["what"] for finding in findings.values() if finding["grade"] == "fault"}
-    assert faults == {what}, findings
+    findings = sandbox.diagnosis()
+    assert [about for about, found in findings.items() if found["grade"] == "fault"] == [what], findings
+    assert findings[what]["todo"] or "memory init" in findings[what]["detail"], findings[what]

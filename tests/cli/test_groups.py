@@ -69,17 +69,6 @@ def test_a_group_shows_its_commands_with_a_line_each(group: str, capsys: pytest.
         assert re.search(rf"^    {word}\s+{re.escape(COMMANDS[f'{group} {word}'].line.split()[0])}", said, re.MULTILINE)
 
 
-@pytest.mark.parametrize("old", OLD_NAMES)
-def test_an_old_name_stands_for_a_command_of_today(old: str) -> None:
-    new = OLD_NAMES[old]
-    words = USES.get(new, [])
-    now, called = todays_words([*old.split(), *words])
-    assert (now, called) == ([*new.split(), *words], old)
-    args = build_parser(now).parse_args(now)
-    assert args.command == (new if new in COMMANDS else new.split()[0])
-    assert todays_words(now) == (now, ""), "a name of today has no other"
-
-
 SPELLINGS = [*OLD_NAMES.items(), *((name, name) for name in (*COMMANDS, "idea promote"))]
 
 

@@ -45,6 +45,14 @@ def test_a_note_of_the_inbox_that_another_window_decided_or_changed_is_left(bed:
     assert bed.files() == files
 
 
+def test_a_note_of_the_inbox_is_approved_and_comes_back(bed: Bed, front: Front) -> None:
+    path = inbox_note(bed, "one", "Prefer short functions in the parser.")
+    done = press(front, front.get("inbox"), "inbox/decide", decision="approve")
+    assert said(done) == "approved: personal-private/preferences/one.md"
+    assert said(press(front, done, "inbox/undo")) == "took back: approved: one"
+    assert bed.store.exists(path)
+
+
 def test_the_notes_of_the_inbox_come_in_pages_and_are_searched(bed: Bed, front: Front) -> None:
     for number in range(26):
         inbox_note(bed, f"note-{number:02}", f"Thing {number} is kept apart.")
