@@ -431,6 +431,10 @@ NOT_ALLOWED = "not allowed with argument"
         ("save fix x --body '   '", "the entry has no text"),
         ("recall ''", "what should be recalled?"),
         ("recall 'x y z' --filter nonsense", "'nonsense' is not a clause"),
+        ("idea Title '   '", "say the idea in a sentence"),
+        ("idea '  ' summary", "say the idea in a sentence"),
+        ("idea a b c", "say the idea in a sentence"),
+        ("promote project x", "did you mean `memory idea promote`?"),
         ("config hook-command NoSuchEvent", "claude has no hook for 'NoSuchEvent'"),
     ],
 )
