@@ -192,9 +192,7 @@ def test_the_note_of_a_doctor_that_was_killed_is_removed_by_the_next(context: Co
     assert sorted(note.stem for note in context.vault.rglob("*.md")) == ["probe-edited", "probe-of-one-that-runs"]
 
 
-def test_a_recall_service_that_was_there_and_hangs_is_named_and_not_ended(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recall_service_that_hangs_is_named_and_not_ended(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryvault.cli.doctor.SERVICE_PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr("memoryvault.index.client._start", lambda *_: None)
     context.state.ensure()
@@ -301,9 +299,7 @@ def test_the_last_hook_is_judged(
     [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User"), (("SessionEnd",), "no Stop")],
 )
 @pytest.mark.parametrize("host", ["claude", "gemini"])
-def test_an_event_of_every_session_that_never_came_is_a_fault(
-    context: Context, came: tuple[str, ...], absent: str, host: str
-) -> None:
+def test_an_event_that_never_came_is_a_fault(context: Context, came: tuple[str, ...], absent: str, host: str) -> None:
     for event in came * 3:
         line_of_a_hook(context, timedelta(minutes=3), hook=event)
     assert doctor_checks.last_hook(context).grade == "ok", "nothing is wired that should bring more"
@@ -510,9 +506,7 @@ def no_service_can_be_started(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("harm", "what"), [(a_model_that_is_not_here, "model"), (no_service_can_be_started, "round trip")]
 )
-def test_a_fault_of_the_recall_service_is_found_where_none_runs(
-    tmp_path: Path, harm: Callable[[Sandbox], None], what: str
-) -> None:
+def test_service_faults_are_found_where_none_runs(tmp_path: Path, harm: Callable[[Sandbox], None], what: str) -> None:
     sandbox = set_up_at(tmp_path)
     harm(sandbox)
     finds_no_fault_but(what, sandbox)

@@ -128,9 +128,7 @@ def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Fro
         ("keep", "was changed since you saw it"),
     ],
 )
-def test_an_idea_that_another_window_answered_is_not_deleted_by_this_one(
-    bed: Bed, front: Front, answer: str, told: str
-) -> None:
+def test_an_idea_answered_in_another_window_is_not_deleted_here(bed: Bed, front: Front, answer: str, told: str) -> None:
     assert idea(bed, "Retry page", "A page of all that failed.") == "retry-page"
     page = front.get("ideas")
     press(front, page, "ideas/decide", answer=answer)

@@ -419,9 +419,7 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, one: Path, answe
 
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
 @pytest.mark.parametrize("linked", [IDEA_ARCHIVE, INCUBATOR])
-def test_a_folder_that_became_a_link_out_of_the_vault_holds_up_no_later_answer(
-    bed: Bed, one: Path, point: str, linked: str
-) -> None:
+def test_a_folder_that_became_a_link_outside_holds_up_no_answer(bed: Bed, one: Path, point: str, linked: str) -> None:
     bed.remember(RULE)
     stale(bed)
     assert bed.run_python(ANSWER.format(answer="archive"), point) == -9

@@ -79,9 +79,7 @@ def test_a_private_name_is_in_no_query_however_it_is_written(text: str, name: st
         ("Watering HTTPS://example.org/wiki_(apollo(moon robot", "", "watering robot"),
     ],
 )
-def test_two_cjk_letters_count_as_a_word_and_the_rest_of_an_identifier_or_address_does_not(
-    title: str, text: str, query: str
-) -> None:
+def test_two_cjk_letters_are_a_word_the_rest_of_a_name_or_address_is_none(title: str, text: str, query: str) -> None:
     assert query_of(title, text) == query
 
 

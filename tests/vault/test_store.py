@@ -77,9 +77,7 @@ def test_an_existing_entry_is_never_overwritten(store: VaultStore, vault: Path) 
         {"kind": "fix", "project": "two\nlines"},
     ],
 )
-def test_fields_that_cannot_be_are_refused_before_anything_is_written(
-    store: VaultStore, vault: Path, fields: dict[str, str]
-) -> None:
+def test_wrong_fields_are_refused_and_nothing_written(store: VaultStore, vault: Path, fields: dict[str, str]) -> None:
     with pytest.raises(EntryInvalid):
         store.create(PATH, fields, None, Scrubbed("x"))
     assert files(vault) == []
@@ -357,9 +355,7 @@ def test_symbolic_links_that_leave_the_vault_are_refused(store: VaultStore, vaul
     assert files(outside) == ["secret.md"]
 
 
-def test_many_are_read_as_each_alone_is_and_what_leaves_the_vault_is_passed_over(
-    store: VaultStore, vault: Path, tmp_path: Path
-) -> None:
+def test_many_are_read_as_one_is_but_for_those_outside(store: VaultStore, vault: Path, tmp_path: Path) -> None:
     for path in ("g/a.md", "g/b.md"):
         store.create(path, {"kind": "fix"}, None, Scrubbed(path))
     outside = tmp_path / "outside"

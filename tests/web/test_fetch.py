@@ -293,9 +293,7 @@ def test_a_certificate_that_nobody_vouches_for_fails(self_signed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_certificate_is_checked_against_the_name_not_the_address(
-    self_signed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_must_be_of_the_name_not_the_address(self_signed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
     trusting = httpx.create_ssl_context(verify=True, trust_env=False)
