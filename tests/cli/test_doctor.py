@@ -32,7 +32,6 @@ from memoryvault.cli.doctor import (
 )
 from memoryvault.cli.output import how_to
 from memoryvault.cli.processes import stop_background
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import STUB, launcher_in, settings_file_of
 from memoryvault.hooks.wiring import install_for, uninstall_for
@@ -49,6 +48,7 @@ from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import memory_with_readonly
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.automemory import PROBE_KIND
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"

@@ -79,7 +79,8 @@ def writes(node: ast.AST) -> bool:
     called = ast.unparse(node.func)
     owner, _, name = called.rpartition(".")
     if called == "os.open":  # Flags that are known not to write: a variable might.
-        return not all(_READING.fullmatch(flag) for flag in ast.unparse(node.args[1:2]).split(" | "))
+        flags = "".join(map(ast.unparse, node.args[1:2])).split(" | ")
+        return not all(_READING.fullmatch(flag) for flag in flags)
     if name == "open":  # open(path, mode) and path.open(mode); a computed mode may be anything.
         named = [word.value for word in node.keywords if word.arg == "mode"]
         modes = [*node.args[called in ("open", "io.open") : 2], *named]
