@@ -313,9 +313,7 @@ def test_an_event_that_never_came_is_a_fault(context: Context, came: tuple[str, 
     assert doctor_checks.last_hook(context).grade == "ok"
 
 
-def test_hooks_that_another_version_of_python_left_are_no_fault(
-    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hooks_of_another_python_are_fine(context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     running = f"python{sys.version_info[0]}.{sys.version_info[1]}"
     package = tmp_path / "venv" / "lib" / running / "site-packages" / "memoryvault"
     package.parent.mkdir(parents=True)

@@ -98,9 +98,7 @@ def test_an_agent_may_run_a_command_under_every_name_or_under_none(
 
 
 @pytest.mark.parametrize("old", OLD_NAMES)
-def test_an_old_name_says_what_it_is_called_now(
-    old: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_old_name_tells_a_new(old: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """But to the agents and units that run it, which keep what it says."""
     new = OLD_NAMES[old]
     command = COMMANDS.get(new) or COMMANDS[new.split()[0]]

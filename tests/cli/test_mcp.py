@@ -270,9 +270,7 @@ def test_bad_input_is_explained_and_writes_nothing(reader: Agent) -> None:
         ("write_topic", {"slug": "x", "text": "Text.", "type": "rule"}, "type: Input should be 'user', 'feedback', "),
     ],
 )
-def test_a_wrong_argument_is_named_with_what_is_expected(
-    reader: Agent, tool: str, arguments: dict[str, Any], said: str
-) -> None:
+def test_a_wrong_argument_is_told_and_explained(reader: Agent, tool: str, arguments: dict[str, Any], said: str) -> None:
     assert reader.refused(tool, **arguments).startswith(f"Error executing tool {tool}: {said}")
 
 

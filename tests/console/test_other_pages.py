@@ -62,9 +62,7 @@ def test_the_notes_of_the_inbox_come_in_pages_and_are_searched(bed: Bed, front: 
 
 @pytest.mark.parametrize(("answer", "told"), [("keep", "kept"), ("archive", "archived"), ("delete", "deleted")])
 @pytest.mark.parametrize("is_listed", [True, False])
-def test_an_idea_is_kept_archived_or_deleted_and_comes_back(
-    bed: Bed, front: Front, answer: str, told: str, is_listed: bool
-) -> None:
+def test_an_idea_is_kept_or_goes_and_returns(bed: Bed, front: Front, answer: str, told: str, is_listed: bool) -> None:
     slug = idea(bed, "Retry page", "A page of all that failed.")
     if is_listed:
         nobody_came_back_to(bed, slug)

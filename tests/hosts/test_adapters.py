@@ -111,9 +111,7 @@ def test_antigravity_is_answered_once_a_turn_and_noted_when_idle(sandbox: Sandbo
 
 
 @pytest.mark.parametrize("why", ["no time", "the vault is away"])
-def test_antigravity_gets_the_opening_with_a_later_call_where_the_first_got_none(
-    sandbox: Sandbox, recall_requests: list[Any], why: str
-) -> None:
+def test_antigravity_gets_the_opening_late_if_not_first(sandbox: Sandbox, recall_requests: list[Any], why: str) -> None:
     if why == "no time":
         antigravity_typed(sandbox, "When do we ship?")
         first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)

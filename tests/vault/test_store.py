@@ -441,9 +441,7 @@ def test_a_vault_that_is_not_there_is_said_and_never_created(tmp_path: Path, wha
     body=st.text(max_size=200),
     reason=st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
 )
-def test_any_text_is_read_back(
-    tmp_path_factory: pytest.TempPathFactory, title: str | None, body: str, reason: str
-) -> None:
+def test_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, title: str | None, body: str, reason: str) -> None:
     root = tmp_path_factory.mktemp("vault")
     store = VaultStore(root, root / ".state" / "l", lambda: TODAY)
     entry = store.create(
