@@ -118,12 +118,14 @@ def test_an_update_that_changes_nothing_writes_nothing(store: VaultStore, vault:
     assert (vault / PATH).stat().st_mtime == 1000
 
 
-def test_a_new_body_keeps_the_header(store: VaultStore, vault: Path) -> None:
+def test_a_new_body_keeps_the_header_and_the_files_mode(store: VaultStore, vault: Path) -> None:
     entry = store.create(PATH, {"kind": "fix", "updated": "2020-01-01"}, None, Scrubbed("old"))
+    (vault / PATH).chmod(0o640)
     store.update(PATH, entry.content_hash, body=Scrubbed("# New\n\nbody\n\n"))
     text = (vault / PATH).read_text()
     assert text.endswith("---\n\n# New\n\nbody\n")
     assert "updated: 2026-07-01\n" in text
+    assert stat.S_IMODE((vault / PATH).stat().st_mode) == 0o640
 
 
 def test_a_humans_edit_in_between_is_never_overwritten(store: VaultStore, vault: Path) -> None:
@@ -161,13 +163,6 @@ def test_what_a_human_writes_while_the_new_file_is_being_written_stays(
             store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     assert (vault / PATH).read_text() == "the human's words"
     assert files(vault) == [PATH]
-
-
-def test_the_files_mode_is_kept(store: VaultStore, vault: Path) -> None:
-    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
-    (vault / PATH).chmod(0o640)
-    store.update(PATH, entry.content_hash, fields={"status": "resolved"})
-    assert stat.S_IMODE((vault / PATH).stat().st_mode) == 0o640
 
 
 def test_a_move_changes_place_and_fields_together_and_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
