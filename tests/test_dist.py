@@ -216,9 +216,7 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     assert "recall.error" not in log
 
 
-def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
-    wheels: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
+def test_upgrades_under_a_live_worker_lose_and_double_nothing(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
     environment = Environment(tmp_path / "venv")
     environment.install(wheels[0])
     sandbox = Sandbox(tmp_path, python=environment.python)

@@ -172,9 +172,7 @@ def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, 
 
 
 @pytest.mark.parametrize("point", ["mid-child@2", "before-effect"])
-def test_a_killed_change_of_model_continues_while_the_old_model_answers(
-    sandbox: Sandbox, tiny: Path, quick: Path, point: str
-) -> None:
+def test_a_killed_change_goes_on_while_the_old_answers(sandbox: Sandbox, tiny: Path, quick: Path, point: str) -> None:
     sandbox.memory("config", "model", "use", str(quick))
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
     killed = sandbox.run("service", "worker", "--until-idle", env=armed)
@@ -212,9 +210,7 @@ def test_a_model_named_in_the_settings_by_hand_takes_over_too(sandbox: Sandbox, 
     wait_until(lambda: _swapped(sandbox, quick), "the drain asks for the change", seconds=120)
 
 
-def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_the_service_began(
-    tmp_path: Path, quick: Path
-) -> None:
+def test_a_new_index_is_embedded_with_the_model_chosen_since_the_service_began(tmp_path: Path, quick: Path) -> None:
     """The settings name it, and a service that lives on has read them before."""
     before = quick_model(tmp_path / "before")
     sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))

@@ -227,9 +227,7 @@ def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent, memory: Comm
 
 
 @pytest.mark.slow
-def test_a_failure_that_an_agent_notes_waits_is_known_again_and_becomes_an_incident(
-    bed: Bed, agent: Agent, memory: Command
-) -> None:
+def test_a_failure_noted_by_an_agent_waits_and_becomes_an_incident(bed: Bed, agent: Agent, memory: Command) -> None:
     agent("vault", "incident", "add", "--body", REPORT, "--project", "")
     (name,) = waiting(bed)
     agent("vault", "incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.")

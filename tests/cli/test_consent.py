@@ -3,7 +3,6 @@
 import signal
 import time
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -35,9 +34,7 @@ def test_init_asks_once_and_takes_nothing_as_no(sandbox: ForkedSandbox, typed: s
 
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\n\ny\n", True), ("y\n\n\n", False)])
-def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(
-    sandbox: ForkedSandbox, typed: str, answer: bool
-) -> None:
+def test_sources_of_discovery_are_confirmed_by_a_plain_yes(sandbox: ForkedSandbox, typed: str, answer: bool) -> None:
     assert "public lists" in init_at_a_terminal(sandbox, typed)
     assert sandbox.json("skills", "discover", "--dry-run")["confirmed"] is answer
     assert "public lists" not in init_at_a_terminal(sandbox, "y\n"), "the note is the answer"
@@ -51,13 +48,11 @@ def test_without_a_question_there_is_no_consent(sandbox: ForkedSandbox) -> None:
     assert sandbox.json("config", "show", "--json")  # It can be read.
 
 
-def test_review_says_that_research_stays_here_until_the_user_has_decided(
-    tmp_path: Path, sandbox: ForkedSandbox
-) -> None:
+def test_review_says_that_research_stays_here_until_the_user_has_decided(sandbox: ForkedSandbox) -> None:
     assert "research.network" not in sandbox.run("review", "--list").stderr
     sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
     assert "research.network" in sandbox.run("review", "--list").stderr
-    (tmp_path / "config.toml").write_text("[research]\nnetwork = false\n", "utf-8")
+    (sandbox.root / "config.toml").write_text("[research]\nnetwork = false\n", "utf-8")
     assert "research.network" not in sandbox.run("review", "--list").stderr
 
 

@@ -242,9 +242,7 @@ def notes_of(vault: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("options", [[], ["--always-load"], ["--project", "shop"]])
-def test_what_an_entry_says_already_is_not_saved_under_another_name(
-    vault: Path, save: Callable[..., Said], options: list[str]
-) -> None:
+def test_what_is_said_already_is_not_saved_again(vault: Path, save: Callable[..., Said], options: list[str]) -> None:
     save("short", *options)
     (path,) = before = notes_of(vault)
     assert save("brief", *options, code=1).err == f"memory: {path} says that already: nothing was written\n"

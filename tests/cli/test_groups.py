@@ -69,17 +69,6 @@ def test_a_group_shows_its_commands_with_a_line_each(group: str, capsys: pytest.
         assert re.search(rf"^    {word}\s+{re.escape(COMMANDS[f'{group} {word}'].line.split()[0])}", said, re.MULTILINE)
 
 
-@pytest.mark.parametrize("old", OLD_NAMES)
-def test_an_old_name_stands_for_a_command_of_today(old: str) -> None:
-    new = OLD_NAMES[old]
-    words = USES.get(new, [])
-    now, called = todays_words([*old.split(), *words])
-    assert (now, called) == ([*new.split(), *words], old)
-    args = build_parser(now).parse_args(now)
-    assert args.command == (new if new in COMMANDS else new.split()[0])
-    assert todays_words(now) == (now, ""), "a name of today has no other"
-
-
 SPELLINGS = [*OLD_NAMES.items(), *((name, name) for name in (*COMMANDS, "idea promote"))]
 
 
@@ -109,9 +98,7 @@ def test_an_agent_may_run_a_command_under_every_name_or_under_none(
 
 
 @pytest.mark.parametrize("old", OLD_NAMES)
-def test_an_old_name_says_what_it_is_called_now(
-    old: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_old_name_tells_a_new(old: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """But to the agents and units that run it, which keep what it says."""
     new = OLD_NAMES[old]
     command = COMMANDS.get(new) or COMMANDS[new.split()[0]]

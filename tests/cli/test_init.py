@@ -118,9 +118,7 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
 
 
 @pytest.mark.slow
-def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_services_worker_returns_for_the_chosen_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "START_SECONDS", 0.0)
     sandbox = Sandbox(tmp_path)
     put(sandbox.root / "home" / ".config" / "systemd" / "user" / "memoryvault.service", "[Unit]\n")
@@ -267,9 +265,7 @@ def listed_by_obsidian(home: Path, *vaults: Path, listed_in: str = ".config") ->
     ],
     ids=["no vault", "one", "memory itself", "another within by mistake", "of another name", "within listed notes"],
 )
-def test_where_one_place_is_meant_there_is_no_notice(
-    tmp_path: Path, listed: list[str], there: str, chosen: str
-) -> None:
+def test_where_one_place_is_meant_nothing_is_said(tmp_path: Path, listed: list[str], there: str, chosen: str) -> None:
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
     listed_by_obsidian(tmp_path, *(tmp_path / vault for vault in listed))
     assert choose_vault(Context({"HOME": str(tmp_path)})) == (tmp_path / chosen, None)
@@ -411,19 +407,15 @@ def lines_for_the_hand(sandbox: ForkedSandbox, host: str, folder: Path, first: s
     return done.stdout[done.stdout.index(first) :].removesuffix("\n")
 
 
-def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(
-    tmp_path: Path, sandbox: ForkedSandbox
-) -> None:
-    folder = tmp_path / "home" / ".config" / "opencode"
+def test_a_read_only_folder_of_a_plugin_gets_the_plugin_to_put_there_by_hand(sandbox: ForkedSandbox) -> None:
+    folder = sandbox.root / "home" / ".config" / "opencode"
     lines = lines_for_the_hand(sandbox, "opencode", folder, "//")
     put(folder / PLUGIN_FILE, lines)
     assert set(wired_events("opencode", load_settings(sandbox.environment))) >= {"SessionStart", "UserPromptSubmit"}
 
 
-def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(
-    tmp_path: Path, sandbox: ForkedSandbox
-) -> None:
-    folder = tmp_path / "home" / ".claude"
+def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(sandbox: ForkedSandbox) -> None:
+    folder = sandbox.root / "home" / ".claude"
     (folder / "settings.json").write_text("{}\n")
     lines = lines_for_the_hand(sandbox, "claude", folder, "{\n")
     assert set(json.loads(lines)["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}

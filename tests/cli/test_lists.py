@@ -56,9 +56,7 @@ def test_the_inbox_is_listed_with_the_likeliest_first(vault: Path, memory: Comma
 
 
 @pytest.mark.parametrize("text", ["> It says of itself: retries.", "```text\nTraceback (most recent call last):\n```"])
-def test_of_an_entry_that_begins_with_the_words_of_others_the_title_is_listed(
-    vault: Path, memory: Command, text: str
-) -> None:
+def test_an_entry_that_begins_with_others_words_is_listed_by_its_title(vault: Path, memory: Command, text: str) -> None:
     write(vault, f"{PRIVATE}/notes/retries.md", "active", text, kind="note")
     assert memory("list").out.splitlines()[0] == "2020-01-01  Retries  (note, any project)"
     write(vault, "personal-projects/shop/session-cost/s1.md", "active", text, kind="session-cost")

@@ -107,14 +107,6 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     made.hang_up()
 
 
-@pytest.fixture
-def far_agent(tmp_path: Path) -> Iterator[Agent]:
-    """A vault of the test's own, and a real server."""
-    made = filled(tmp_path)
-    yield made
-    made.hang_up()
-
-
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """One vault for the tests that write nothing."""
@@ -193,27 +185,27 @@ def test_what_sessions_cost_is_listed_only_when_it_is_named(agent: Agent) -> Non
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its file systems know no such names")
-def test_a_note_whose_name_is_no_text_is_passed_over(far_agent: Agent) -> None:
-    folder = os.fsencode(far_agent.sandbox.vault / "personal-private/fix")
+def test_a_note_whose_name_is_no_text_is_passed_over(agent: Agent) -> None:
+    folder = os.fsencode(agent.sandbox.vault / "personal-private/fix")
     os.mkdir(folder)
     with open(folder + b"/caf\xe9.md", "wb") as note:
         note.write(b"---\nkind: fix\n---\n\nA pump of bytes.\n")
-    assert [entry["kind"] for entry in far_agent.call("list")["entries"]] == ["preferences"]
+    assert [entry["kind"] for entry in agent.call("list")["entries"]] == ["preferences"]
 
 
-def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: Agent) -> None:
-    saved = far_agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
+def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(agent: Agent) -> None:
+    saved = agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
     assert saved["verdict"] == "waits for review"
-    note = (far_agent.sandbox.vault / saved["path"]).read_text("utf-8")
+    note = (agent.sandbox.vault / saved["path"]).read_text("utf-8")
     assert "source: agent" in note
     assert "status: pending" in note
     assert "always_load: true" not in note
-    far_agent.memory("vault", "reindex")
-    assert far_agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
-    assert far_agent.call("review")["proposals"] == 1
-    far_agent.memory("review", "--decide", f"{saved['path']}=approve")
-    far_agent.memory("vault", "reindex")
-    assert len(far_agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
+    agent.memory("vault", "reindex")
+    assert agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
+    assert agent.call("review")["proposals"] == 1
+    agent.memory("review", "--decide", f"{saved['path']}=approve")
+    agent.memory("vault", "reindex")
+    assert len(agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
 
 
 def test_a_secret_in_what_an_agent_saves_never_reaches_the_disk(agent: Agent) -> None:
@@ -278,9 +270,7 @@ def test_bad_input_is_explained_and_writes_nothing(reader: Agent) -> None:
         ("write_topic", {"slug": "x", "text": "Text.", "type": "rule"}, "type: Input should be 'user', 'feedback', "),
     ],
 )
-def test_a_wrong_argument_is_named_with_what_is_expected(
-    reader: Agent, tool: str, arguments: dict[str, Any], said: str
-) -> None:
+def test_a_wrong_argument_is_told_and_explained(reader: Agent, tool: str, arguments: dict[str, Any], said: str) -> None:
     assert reader.refused(tool, **arguments).startswith(f"Error executing tool {tool}: {said}")
 
 
@@ -454,15 +444,15 @@ def test_what_a_topic_says_is_scrubbed_and_never_recalled_into_a_prompt(agent: A
     assert "deploy" not in agent.sandbox.hook("UserPromptSubmit", payload)
 
 
-def test_topics_can_be_switched_off(far_agent: Agent) -> None:
-    far_agent.call("write_topic", **TOPIC)
-    config = Path(far_agent.sandbox.environment["MEMORY_CONFIG"])
+def test_topics_can_be_switched_off(agent: Agent) -> None:
+    agent.call("write_topic", **TOPIC)
+    config = Path(agent.sandbox.environment["MEMORY_CONFIG"])
     config.write_text(all_but("read_topic"))
-    far_agent.hang_up()
-    assert far_agent.call("list")["topics"] == []
+    agent.hang_up()
+    assert agent.call("list")["topics"] == []
     config.write_text("[memory]\ndisable_auto_memory = true\n")
-    far_agent.hang_up()
-    offered = {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
+    agent.hang_up()
+    offered = {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
     assert offered == (READ_ONLY | WRITES) - {"read_topic", "write_topic"}
 
 
@@ -484,10 +474,10 @@ def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
         assert f"Unknown tool: {name}" in said
 
 
-def test_a_repository_can_not_switch_them_on(far_agent: Agent) -> None:
-    Path(far_agent.sandbox.environment["MEMORY_CONFIG"]).write_text(all_but("save"))
-    far_agent.env = {"MEMORY_MCP_TOOLS": "save"}
-    assert "save" not in {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
+def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:
+    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(all_but("save"))
+    agent.env = {"MEMORY_MCP_TOOLS": "save"}
+    assert "save" not in {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
 
 
 def test_our_own_headless_calls_get_no_tools(tmp_path: Path) -> None:

@@ -32,9 +32,7 @@ from memoryvault.tests.tasks.support import wait_until
         ("/home/media/film and /mnt/home/me/x", "/home/media/film and /mnt/home/me/x"),
     ],
 )
-def test_a_path_in_the_home_folder_begins_with_a_tilde_unless_it_is_in_quotes(
-    monkeypatch: pytest.MonkeyPatch, said: str, shown: str
-) -> None:
+def test_home_is_a_tilde_in_a_path_that_is_not_quoted(monkeypatch: pytest.MonkeyPatch, said: str, shown: str) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert with_home(said) == shown
 

@@ -84,45 +84,39 @@ def known(tmp_path: Path) -> ForkedSandbox:
 
 
 @pytest.mark.slow
-def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(
-    tmp_path: Path, known: ForkedSandbox
-) -> None:
-    sandbox = known
-    mounted = sandbox.vault.rename(tmp_path / "elsewhere")
-    for named in ([], ["--vault", str(sandbox.vault)]):
-        line = sandbox.refused("init", *named)
-        assert f"the vault {sandbox.vault} is not there, and this machine knows 1 entry of it: mount its" in line
-        assert f"(mkdir -p {sandbox.vault})" in line
-        assert not sandbox.vault.exists()
+def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(known: ForkedSandbox) -> None:
+    mounted = known.vault.rename(known.root / "elsewhere")
+    for named in ([], ["--vault", str(known.vault)]):
+        line = known.refused("init", *named)
+        assert f"the vault {known.vault} is not there, and this machine knows 1 entry of it: mount its" in line
+        assert f"(mkdir -p {known.vault})" in line
+        assert not known.vault.exists()
 
-    other = tmp_path / "other"
-    done = sandbox.run("init", "--yes", "--history-days", "0", "--vault", str(other), env={"MEMORY_VAULT_PATH": ""})
+    other = known.root / "other"
+    done = known.run("init", "--yes", "--history-days", "0", "--vault", str(other), env={"MEMORY_VAULT_PATH": ""})
     assert done.returncode == 0, done.stderr
     assert other.is_dir()
-    mounted.rename(sandbox.vault)
-    assert sandbox.run("init", "--yes", "--history-days", "0").returncode == 0
+    mounted.rename(known.vault)
+    assert known.run("init", "--yes", "--history-days", "0").returncode == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("held", ["", ".Trash-1000", "lost+found"])
-def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(
-    tmp_path: Path, known: ForkedSandbox, held: str
-) -> None:
+def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(known: ForkedSandbox, held: str) -> None:
     """The place where a disk is mounted is there without the disk."""
-    sandbox = known
-    shutil.rmtree(sandbox.vault)
-    (sandbox.vault / held).mkdir(parents=True)
-    told = f"memory: the vault {sandbox.vault} is empty, and this machine knows 1 entry of it: mount its disk"
-    assert sandbox.refused("init") == f"{told}, or add --yes to start a new vault in it\n"
-    status, said = answered(sandbox, ("init",), "n\n")
+    shutil.rmtree(known.vault)
+    (known.vault / held).mkdir(parents=True)
+    told = f"memory: the vault {known.vault} is empty, and this machine knows 1 entry of it: mount its disk"
+    assert known.refused("init") == f"{told}, or add --yes to start a new vault in it\n"
+    status, said = answered(known, ("init",), "n\n")
     assert status == 1
     assert f"{told}; going ahead starts a new vault in it\nGo ahead? [y/N]" in said
-    assert not (tmp_path / "config.toml").exists()
-    assert [path.name for path in sandbox.vault.iterdir()] == ([held] if held else [])
-    done = sandbox.run("init", "--yes", "--history-days", "0")
+    assert not (known.root / "config.toml").exists()
+    assert [path.name for path in known.vault.iterdir()] == ([held] if held else [])
+    done = known.run("init", "--yes", "--history-days", "0")
     assert done.returncode == 0
     assert told in done.stderr, "said where nobody is asked, too"
-    assert told not in sandbox.run("init", "--yes", "--history-days", "0").stderr
+    assert told not in known.run("init", "--yes", "--history-days", "0").stderr
 
 
 def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Path) -> None:
@@ -220,9 +214,7 @@ def test_a_log_that_is_a_folder_is_named(sandbox: ForkedSandbox) -> None:
         ("list", 0, "no entries match"),
     ],
 )
-def test_a_command_works_or_says_why_not_in_a_folder_that_was_deleted(
-    sandbox: ForkedSandbox, line: str, code: int, said: str
-) -> None:
+def test_commands_work_or_say_why_in_a_deleted_folder(sandbox: ForkedSandbox, line: str, code: int, said: str) -> None:
     gone = sandbox.root / "gone"
     gone.mkdir()
     done = subprocess.run(

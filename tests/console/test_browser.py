@@ -10,7 +10,6 @@ from memoryvault.tests.review.support import Bed
 
 from .browser import Windows, let_settle, press, said
 from .support import proposal
-from .test_jobs_page import dead_job, queued_job, state_of
 from .test_search_page import index, rule
 from .vaults import idea, inbox_note
 
@@ -104,7 +103,6 @@ def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off
     assert bed.store.exists("personal-private/_review/use-tabs.md")
 
 
-INBOX = "personal-private/_inbox"
 INCUBATOR = "personal-private/_idea-incubator"
 
 
@@ -116,19 +114,6 @@ def act(page: Page, what: str, told: str) -> None:
     else:
         page.click(what)
     expect(page.locator("#said")).to_contain_text(told)
-
-
-def test_the_inbox_note_by_note(bed: Bed, windows: Windows) -> None:
-    for name in ("parser-1", "parser-2"):
-        inbox_note(bed, name, f"Prefer short functions in the {name} of the shop.")
-    windows.sign_in().close()
-    page = windows.open("inbox")
-    act(page, "[aria-label='Approve parser-1']", "approved: personal-private/preferences/parser-1.md")
-    act(page, "[aria-label='Reject parser-2']", "rejected: personal-private/_archive/parser-2.md")
-    assert bed.store.read("personal-private/preferences/parser-1.md").status == "active"
-    assert bed.store.read("personal-private/_archive/parser-2.md").status == "rejected"
-    act(page, "u", "took back: rejected: parser-2")
-    assert bed.store.exists(f"{INBOX}/parser-2.md")
 
 
 def test_ideas_by_key(bed: Bed, windows: Windows) -> None:
@@ -146,19 +131,6 @@ def test_ideas_by_key(bed: Bed, windows: Windows) -> None:
     assert tombstone.effective_status == "dismissed"
     act(page, "u", f"took back: deleted: {slugs['d']}")
     assert bed.store.read(f"{INCUBATOR}/{slugs['d']}/_index.md").effective_status == "incubating"
-
-
-def test_jobs(bed: Bed, windows: Windows) -> None:
-    dead = [dead_job(bed) for _ in range(3)]
-    queued = queued_job(bed)
-    windows.sign_in().close()
-    page = windows.open("jobs")
-    let_settle(page)
-    act(page, f"#retry-{dead[0]}", f"job {dead[0]} (research.idea) is queued again")
-    act(page, f"#cancel-{queued}", f"job {queued} (reflect.session) is cancelled")
-    assert [state_of(bed, job) for job in (*dead, queued)] == ["queued", "dead", "dead", "cancelled"]
-    act(page, "#retry-all", "2 dead jobs are queued again")
-    assert [state_of(bed, job) for job in (*dead, queued)] == ["queued", "queued", "queued", "cancelled"]
 
 
 def test_a_search_with_a_filter(bed: Bed, windows: Windows) -> None:

@@ -75,6 +75,9 @@ def test_a_job_is_retried_and_cancelled_as_it_was_seen(bed: Bed, front: Front) -
     assert said(refused) == f"job {job} is queued by now: nothing was done, decide again"
     front.post("jobs/act", do="cancel", name=str(job), state="queued")
     assert state_of(bed, job) == "cancelled"
+    dead = [dead_job(bed) for _ in range(2)]
+    assert said(front.post("jobs/act", do="retry-all")) == "2 dead jobs are queued again"
+    assert [state_of(bed, one) for one in (*dead, job)] == ["queued", "queued", "cancelled"]
 
 
 @pytest.mark.parametrize(("do", "name"), [("explode", "1"), ("retry", "x"), ("cancel", "4711")])

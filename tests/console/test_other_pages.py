@@ -45,6 +45,14 @@ def test_a_note_of_the_inbox_that_another_window_decided_or_changed_is_left(bed:
     assert bed.files() == files
 
 
+def test_a_note_of_the_inbox_is_approved_and_comes_back(bed: Bed, front: Front) -> None:
+    path = inbox_note(bed, "one", "Prefer short functions in the parser.")
+    done = press(front, front.get("inbox"), "inbox/decide", decision="approve")
+    assert said(done) == "approved: personal-private/preferences/one.md"
+    assert said(press(front, done, "inbox/undo")) == "took back: approved: one"
+    assert bed.store.exists(path)
+
+
 def test_the_notes_of_the_inbox_come_in_pages_and_are_searched(bed: Bed, front: Front) -> None:
     for number in range(26):
         inbox_note(bed, f"note-{number:02}", f"Thing {number} is kept apart.")
@@ -54,9 +62,7 @@ def test_the_notes_of_the_inbox_come_in_pages_and_are_searched(bed: Bed, front: 
 
 @pytest.mark.parametrize(("answer", "told"), [("keep", "kept"), ("archive", "archived"), ("delete", "deleted")])
 @pytest.mark.parametrize("is_listed", [True, False])
-def test_an_idea_is_kept_archived_or_deleted_and_comes_back(
-    bed: Bed, front: Front, answer: str, told: str, is_listed: bool
-) -> None:
+def test_an_idea_is_kept_or_goes_and_returns(bed: Bed, front: Front, answer: str, told: str, is_listed: bool) -> None:
     slug = idea(bed, "Retry page", "A page of all that failed.")
     if is_listed:
         nobody_came_back_to(bed, slug)
@@ -120,9 +126,7 @@ def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Fro
         ("keep", "was changed since you saw it"),
     ],
 )
-def test_an_idea_that_another_window_answered_is_not_deleted_by_this_one(
-    bed: Bed, front: Front, answer: str, told: str
-) -> None:
+def test_an_idea_answered_in_another_window_is_not_deleted_here(bed: Bed, front: Front, answer: str, told: str) -> None:
     assert idea(bed, "Retry page", "A page of all that failed.") == "retry-page"
     page = front.get("ideas")
     press(front, page, "ideas/decide", answer=answer)

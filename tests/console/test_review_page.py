@@ -41,9 +41,7 @@ def test_a_secret_in_the_edited_text_is_replaced_and_that_is_said(bed: Bed, fron
 
 
 @pytest.mark.parametrize("decision", ["supersede", "approve"])
-def test_an_entry_edited_since_it_was_compared_is_not_replaced(
-    bed: Bed, old_rule: str, front: Front, decision: str
-) -> None:
+def test_an_entry_edited_since_it_was_compared_stays(bed: Bed, old_rule: str, front: Front, decision: str) -> None:
     """Whether it was chosen for the comparison, or the proposal names it itself."""
     entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD if decision == "approve" else None)
     page = front.get("review", item=entry.path, panel="supersede" if decision == "supersede" else "").text

@@ -199,13 +199,9 @@ def test_entries_given_before_are_counted_as_by_memory_inspect(bed: Bed, front: 
     assert "1 entry that the session was given before was not considered." in text
 
 
-def test_a_torn_line_and_a_foreign_one_hide_nothing(bed: Bed, front: Front) -> None:
-    file = Path(bed.settings.state.receipts)
-    file.write_text('{"at": 7}\n[]\n{"at": "2026-05-04T09:00:00", "hits": null, "ms": null}\n{"at": "2026-', "utf-8")
-    assert "1 recall, the last first" in visible(front.get("recall"))
-
-
-def test_a_receipt_without_paths_is_listed(bed: Bed, front: Front) -> None:
-    Path(bed.settings.state.receipts).write_text('{"at": "2026-05-04T09:00:00", "hits": [{"score": 0.5}]}\n', "utf-8")
-    assert "1 recall, the last first" in visible(front.get("recall"))
+def test_a_torn_line_a_foreign_one_and_a_hit_without_a_path_hide_nothing(bed: Bed, front: Front) -> None:
+    lines = ('{"at": 7}', "[]", '{"at": "2026-05-04T09:00:00", "hits": null, "ms": null}', '{"at": "2026-')
+    without_path = '{"at": "2026-05-04T09:00:00", "hits": [{"score": 0.5}]}'
+    Path(bed.settings.state.receipts).write_text("\n".join((without_path, *lines)), "utf-8")
+    assert "2 recalls, the last first" in visible(front.get("recall"))
     assert "No recall has that" in visible(front.get("recall", q="kettle"))

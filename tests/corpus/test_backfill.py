@@ -87,9 +87,7 @@ def test_one_undo_takes_the_whole_run_back(sandbox: Sandbox) -> None:
         ("after-effect", "before-completion@2", "journal-applied"),
     ],
 )
-def test_killed_at_any_point_it_comes_to_the_same_memories(
-    tmp_path: Path, whole: dict[str, list[str]], points: tuple[str, ...]
-) -> None:
+def test_killed_anywhere_it_ends_the_same(tmp_path: Path, whole: dict[str, list[str]], points: tuple[str, ...]) -> None:
     """Not the same bytes: a session whose worker was killed is mined after others."""
     assert backfilled(ForkedSandbox(tmp_path / "killed", SHORT_LEASE), points) == whole
 

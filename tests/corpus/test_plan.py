@@ -76,9 +76,7 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(bed: Bed, projects: 
 
 
 @pytest.mark.usefixtures("ask")
-def test_transcripts_that_no_job_would_read_are_named_and_get_none(
-    bed: Bed, projects: Path, tmp_path: Path, memory: Command
-) -> None:
+def test_transcripts_that_no_job_would_read_get_none(bed: Bed, projects: Path, tmp_path: Path, memory: Command) -> None:
     """A link out of the agent's folder, and a name that no job can say."""
     readable = old_session(projects, 1)
     moved = old_session(tmp_path / "other-disk", 2)

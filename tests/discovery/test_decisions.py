@@ -13,7 +13,7 @@ from memoryvault.pipelines.adaptation import (
     is_lookalike,
     judge,
 )
-from memoryvault.pipelines.discovery import DEFAULT_SOURCES, SOURCES_BODY, Pattern, Source, parse_sources
+from memoryvault.pipelines.discovery import Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.url_identity import canonical_url, repository_of
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, parse_decision, parts_of
@@ -39,13 +39,6 @@ def fired(judgement: Judgement) -> set[str]:
 
 
 # --- sources ---
-
-
-def test_the_proposal_names_four_sources_and_is_not_confirmed() -> None:
-    note = parse_sources(SOURCES_BODY, False)
-    assert not note.confirmed
-    assert [source.target for source in note.sources] == list(DEFAULT_SOURCES)
-    assert note.problems == ()
 
 
 def test_a_line_says_what_it_is_or_lets_it_be_guessed() -> None:

@@ -99,9 +99,7 @@ def test_a_source_in_another_spelling_is_the_same_source(bed: Bed, site: Site) -
 # --- what is new ---
 
 
-def test_the_first_scan_is_the_baseline_that_is_proposed_if_asked_and_later_ones_find_what_is_new(
-    bed: Bed, site: Site
-) -> None:
+def test_a_first_scan_is_the_baseline_proposed_if_asked_and_later_ones_find_what_is_new(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'), etag='e1')}")
     first = bed.scan()
     assert (titles(first), first.sources[0].baseline) == ([], 2)
@@ -362,9 +360,7 @@ def test_killed_after_a_note_was_written_nothing_is_lost_and_nothing_doubled(bed
     assert [note.slug for note in bed.notes()] == ["b-skill"]
 
 
-def test_a_scan_that_ended_before_its_cursor_moved_finds_the_same_again(
-    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scan_that_ended_early_finds_the_same_again(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
     bed.scan()
     site.put("/l.md", a_list("a-skill", "b-skill"))
@@ -422,9 +418,7 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(bed: Bed, site: Si
 
 @pytest.mark.slow
 @pytest.mark.hurried
-def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_only_next_week(
-    bed: Bed, site: Site
-) -> None:
+def test_a_source_that_failed_is_asked_again_when_its_host_allows_not_only_next_week(bed: Bed, site: Site) -> None:
     """Both on one host, so that the second could not be asked either; the third is a folder, which is read."""
     folder = bed.root / "skills" / "one"
     put(folder / "SKILL.md", "---\nname: one\ndescription: d\n---\n")
@@ -497,9 +491,7 @@ def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:
     [(1, 900.0), (1000, DAY), (10**400, 3600.0)],
     ids=["in a quarter of an hour", "milliseconds", "no number"],
 )
-def test_a_host_is_asked_again_when_its_allowance_begins_anew_but_within_a_day(
-    bed: Bed, site: Site, unit: int, most: float
-) -> None:
+def test_a_host_is_asked_again_with_a_new_allowance_within_a_day(bed: Bed, site: Site, unit: int, most: float) -> None:
     reset = str(int(time.time() + 900) * unit)[:400]
     body = json.dumps({"items": []})
     site.put("/search/repositories", body, status=403, x_ratelimit_remaining="0", x_ratelimit_reset=reset)

@@ -231,9 +231,7 @@ def test_dismissing_archives_and_is_remembered_without_the_state(three: Bed) -> 
     "url", ["", "https://a.example/commit-hook?api_key=abcd1234efgh5678"], ids=["", "with a secret"]
 )
 @pytest.mark.parametrize("status", ["pending", "dismissed"])
-def test_a_pattern_with_a_note_is_never_proposed_again_though_the_state_is_gone(
-    bed: Bed, url: str, status: str
-) -> None:
+def test_a_pattern_with_a_note_is_never_proposed_again_even_without_the_state(bed: Bed, url: str, status: str) -> None:
     pattern = found(bed, url=url)
     (adapted,) = bed.adapt()
     assert adapted.path is not None

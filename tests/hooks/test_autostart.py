@@ -95,9 +95,7 @@ def test_session_start_starts_worker_and_service_detached_and_clean(sandbox: San
 
 
 @pytest.mark.parametrize("runs", [True, False])
-def test_what_runs_is_not_started_again_and_a_killed_process_that_left_its_socket_is(
-    sandbox: Sandbox, started: Path, runs: bool
-) -> None:
+def test_what_runs_is_not_started_again_and_what_was_killed_is(sandbox: Sandbox, started: Path, runs: bool) -> None:
     sandbox.state.ensure()
     worker = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     service = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -68,9 +68,7 @@ def test_a_part_of_a_name_is_not_the_name(sandbox: Sandbox) -> None:
     assert other_spellings("What about GitHub?", {"github"}) == {"git hub": ("github",)}
 
 
-def test_where_the_time_ends_among_long_notes_the_best_is_given(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_time_ends_among_long_notes_the_best_is_given(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [f"personal-private/fact/note-{number}.md" for number in range(12)]
     for number, path in enumerate(paths):
         sandbox.entry(path, "Talk. " * 200 + f"The quokka{number} flange needs tablet K7.", kind="fact")

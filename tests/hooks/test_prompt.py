@@ -56,9 +56,7 @@ def vault(sandbox: Sandbox) -> Sandbox:
 @pytest.mark.parametrize(
     ("block", "paths"), [("Standing rules of the user:\n- Text.\n", ["a.md"]), ("", [])], ids=["one", "none"]
 )
-def test_the_services_block_is_printed_and_its_status_told_to_the_user_alone(
-    vault: Sandbox, block: str, paths: list[str]
-) -> None:
+def test_a_services_block_is_printed_and_its_status_told_the_user(vault: Sandbox, block: str, paths: list[str]) -> None:
     status = f"Loaded {len(paths)} relevant entries"
     told = answer_with(block=block, status=status, paths=paths)
     with recall_service(vault.state.recall_socket, told) as requests:

@@ -120,9 +120,7 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
 @pytest.mark.parametrize(
     ("what", "then"), [(str(STUB), "/gone/stub.py"), (sys.executable, "/gone/python"), (sys.executable, "/bin/false")]
 )
-def test_a_hook_whose_package_is_gone_or_broken_does_nothing_and_fails_no_turn(
-    sandbox: Sandbox, host: str, what: str, then: str
-) -> None:
+def test_a_hook_with_a_gone_or_broken_package_fails_no_turn(sandbox: Sandbox, host: str, what: str, then: str) -> None:
     """Python and shells end with 2 for a script that they can't open, and hosts take that for "reject this prompt"."""
     launcher = launcher_in(sandbox.state_root)
     write_launcher(launcher)

@@ -94,9 +94,7 @@ def test_antigravity_gets_opening_and_answer_with_its_first_call(sandbox: Sandbo
     assert (marker_of(sandbox).host, marker_of(sandbox).cwd) == ("antigravity", str(sandbox.project))
 
 
-def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
-    sandbox: Sandbox, recall_requests: list[Any]
-) -> None:
+def test_antigravity_is_answered_once_a_turn_and_noted_when_idle(sandbox: Sandbox, recall_requests: list[Any]) -> None:
     antigravity_typed(sandbox, "Hello.")
     called(sandbox, 0)
     antigravity_typed(sandbox, "Hello.", "When do we ship?")
@@ -113,9 +111,7 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(
 
 
 @pytest.mark.parametrize("why", ["no time", "the vault is away"])
-def test_antigravity_gets_the_opening_with_a_later_call_where_the_first_got_none(
-    sandbox: Sandbox, recall_requests: list[Any], why: str
-) -> None:
+def test_antigravity_gets_the_opening_late_if_not_first(sandbox: Sandbox, recall_requests: list[Any], why: str) -> None:
     if why == "no time":
         antigravity_typed(sandbox, "When do we ship?")
         first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
@@ -176,9 +172,7 @@ def test_an_unknown_host_fails_no_turn(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
-def test_every_known_payload_is_answered_in_the_hosts_shape(
-    sandbox: Sandbox, recall_requests: list[Any], host: str
-) -> None:
+def test_known_payloads_are_answered_in_the_hosts_form(sandbox: Sandbox, recall_requests: list[Any], host: str) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     for file in shared_files(host, "stdin/*.json"):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))

@@ -271,9 +271,7 @@ def test_what_an_older_version_wrote_is_told_and_renewed(sandbox: Sandbox, name:
 
 
 @pytest.mark.parametrize("refused", ["hooks.json", "gemini-extension.json"])
-def test_what_is_to_be_written_by_hand_is_the_whole_extension(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str
-) -> None:
+def test_what_to_write_by_hand_is_complete(settings: Settings, monkeypatch: pytest.MonkeyPatch, refused: str) -> None:
     def refuse(path: Path, *rest: Any, **options: Any) -> None:
         if path.name == refused:
             raise PermissionError(13, "Permission denied")

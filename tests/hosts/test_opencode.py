@@ -126,9 +126,7 @@ def test_a_plugin_of_an_older_version_is_replaced_and_keeps_whether_tool_calls_r
     assert hosts_with_actions(settings) == {}
 
 
-def test_guard_wires_tool_calls_into_the_agent_that_is_there(
-    sandbox: Sandbox, settings: Settings, command: Command
-) -> None:
+def test_guard_wires_tool_calls_where_opencode_is(sandbox: Sandbox, settings: Settings, command: Command) -> None:
     plugin = settings.hosts.opencode_home / "plugin" / "memoryvault.js"
     install_for("opencode", settings)
     assert plugin.name in command("guard", "--on").out

@@ -1,6 +1,7 @@
 """Only one module writes outside `MemoryVault/`: checked in the code, and by the files after whole flows."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -58,7 +59,8 @@ _MODULE_CALLS = {
     "shutil": {"rmtree", "move", "copy", "copy2", "copyfile", "copytree", "copyfileobj"},
 }  # fmt: skip
 
-_READING = {"O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_DIRECTORY", "O_NOCTTY"}
+_READING = re.compile(r"os\.O_(RDONLY|CLOEXEC|NONBLOCK|NOFOLLOW|DIRECTORY|NOCTTY)")
+_WRITING = re.compile(r"[rbt]*[wax+][rwaxbt+]*")
 
 
 @cache
@@ -74,45 +76,18 @@ def writes(node: ast.AST) -> bool:
     """Whether the call opens a file for writing, or may do so, or creates, moves or removes one."""
     if not isinstance(node, ast.Call):
         return False
-    function = node.func
-    if isinstance(function, ast.Attribute):
-        owner = function.value.id if isinstance(function.value, ast.Name) else ""
-        if function.attr in _CALLS or function.attr in _MODULE_CALLS.get(owner, ()):
-            return True
-        if function.attr == "replace" and len(node.args) == 1 and not node.keywords:
-            return True  # of a string it takes two
-        if owner == "os" and function.attr == "open":
-            flags = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "flags")]
-            return not flags or any(not is_reading_flags(one) for one in flags)
-    name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-    return name in _OURS or (name == "open" and any(may_be_writing(mode) for mode in modes_of(node)))
-
-
-def is_reading_flags(flags: ast.expr) -> bool:
-    """Only os.O_… flags that are known not to write: a variable might."""
-    return all(
-        isinstance(part, ast.BinOp | ast.BitOr | ast.Load)
-        or (isinstance(part, ast.Name) and part.id == "os")
-        or (isinstance(part, ast.Attribute) and part.attr in _READING)
-        for part in ast.walk(flags)
-    )
-
-
-def modes_of(node: ast.Call) -> list[ast.expr]:
-    """The arguments of an open call that may be its mode: open(path, mode) and path.open(mode)."""
-    is_function = isinstance(node.func, ast.Name) or (
-        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "io"
-    )
-    place = node.args[1:2] if is_function else node.args[:2]
-    return [*place, *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
-
-
-def may_be_writing(mode: ast.expr) -> bool:
-    """A computed mode may be anything."""
-    if not isinstance(mode, ast.Constant):
-        return True
-    value = mode.value
-    return isinstance(value, str) and bool(set(value) & set("wax+")) and set(value) <= set("rwaxbt+")
+    called = ast.unparse(node.func)
+    owner, _, name = called.rpartition(".")
+    if called == "os.open":  # Flags that are known not to write: a variable might.
+        flags = "".join(map(ast.unparse, node.args[1:2])).split(" | ")
+        return not all(_READING.fullmatch(flag) for flag in flags)
+    if name == "open":  # open(path, mode) and path.open(mode); a computed mode may be anything.
+        named = [word.value for word in node.keywords if word.arg == "mode"]
+        modes = [*node.args[called in ("open", "io.open") : 2], *named]
+        return any(not isinstance(mode, ast.Constant) or _WRITING.fullmatch(str(mode.value)) for mode in modes)
+    if name == "replace" and owner != "os":
+        return len(node.args) == 1 and not node.keywords  # Of a string it takes two.
+    return name in _OURS or (owner != "" and name in _CALLS) or name in _MODULE_CALLS.get(owner, ())
 
 
 @cache

@@ -136,6 +136,8 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     assert f"> See deep research: [[MemoryVault/{INCUBATOR}/" in first.body, "the question says what would be written"
     assert "Ideas.md" in first.body
     assert str(bed.root) not in first.body
+    with pytest.raises(EntryInvalid):
+        bed.reviewer.decide(first.path, Supersede("x"), run="t")
     done = bed.reviewer.decide(first.path, Approve(), run="t")
     assert done.verdict == "surfaced"
     refused = bed.reviewer.decide(second.path, Reject(), run="t")
@@ -237,14 +239,6 @@ def test_a_step_that_changed_nothing_takes_no_other_decision_back(bed: Bed) -> N
     assert not (bed.root / "Ideas.md").exists() or SLUG not in ideas_file(bed)
 
 
-def test_a_question_cannot_supersede_anything(bed: Bed) -> None:
-    bed.remember(IDEA)
-    (question,) = bed.reviewer.waiting()
-    with pytest.raises(EntryInvalid):
-        bed.reviewer.decide(question.path, Supersede("x"), run="t")
-    assert not (bed.root / "Ideas.md").exists()
-
-
 def test_taking_the_answer_back_takes_the_section_out_and_asks_again(bed: Bed) -> None:
     bed.remember(IDEA)
     (bed.root / "Ideas.md").write_text("# Mine\n")
@@ -260,9 +254,7 @@ def test_taking_the_answer_back_takes_the_section_out_and_asks_again(bed: Bed) -
 @pytest.mark.parametrize(
     ("typed", "left"), [("\n## Written since\n", 0), ("My own thoughts on it.\n", 1)], ids=["below it", "in it"]
 )
-def test_undo_takes_note_and_section_back_but_none_that_the_user_has_added_to(
-    silent: Bed, typed: str, left: int
-) -> None:
+def test_undo_takes_note_and_section_back_but_none_that_the_user_added_to(silent: Bed, typed: str, left: int) -> None:
     (silent.root / "Ideas.md").write_text("# Mine\n")
     silent.remember(IDEA)
     before = ideas_file(silent)
@@ -313,9 +305,7 @@ def test_the_note_of_a_mined_idea_takes_the_title_that_is_typed_for_it(bed: Bed)
 
 
 @pytest.mark.parametrize("is_declined", [False, True])
-def test_an_idea_that_the_user_writes_down_is_neither_asked_for_nor_declined_any_more(
-    bed: Bed, is_declined: bool
-) -> None:
+def test_an_idea_that_the_user_writes_down_is_no_longer_asked_for_or_declined(bed: Bed, is_declined: bool) -> None:
     bed.remember(IDEA)
     (question,) = bed.reviewer.waiting()
     if is_declined:
@@ -490,9 +480,7 @@ LONG = "If we have the right agent in the resume commands too, we could also put
     ],
     ids=["several sentences", "one sentence", "context of an answer", "longer than a note's title"],
 )
-def test_the_first_sentence_is_the_heading_and_the_rest_or_the_place_is_below(
-    silent: Bed, statement: str, section: list[str]
-) -> None:
+def test_the_heading_is_the_first_sentence_above_rest_or_place(silent: Bed, statement: str, section: list[str]) -> None:
     silent.remember(replace(IDEA, statement=statement, excerpt=statement, project="shop", scope="project"))
     assert only_section(silent) == section
 

@@ -50,27 +50,11 @@ def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbo
     assert "So, a parser?\n" in listed.split("## ")[-1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (("idea", "Title", "   "), 2),
-        (("idea", "  ", "summary"), 2),
-        (("idea", "a", "b", "c"), 2),
-        (("idea", "shw", "retry-page"), 2),
-        (("idea", "show", "no-such-idea"), 1),
-        (("idea", "research", "no-such-idea"), 1),
-        (("idea", "restore", "no-such-idea"), 1),
-        (("promote", "idea", "nonexistent-idea"), 1),
-        (("promote", "idea", "../../etc"), 1),
-        (("promote", "project", "x"), 2),
-    ],
-)
-def test_invalid_arguments_are_told_in_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
-    done = sandbox.run(*arguments)
-    assert done.returncode == code
-    assert "Traceback" not in done.stderr
-    assert done.stderr.strip()
-    assert not (sandbox.vault.parent / "Ideas.md").exists()
+@pytest.mark.parametrize("line", ["idea show x", "idea research x", "idea restore x", "promote idea x"])
+def test_an_idea_that_is_not_there_is_told_in_one_line(sandbox: Sandbox, line: str) -> None:
+    done = sandbox.run(*line.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert " idea x" in done.stderr.splitlines()[-1]
 
 
 def test_the_answers_of_a_program(sandbox: Sandbox) -> None:
@@ -95,13 +79,22 @@ def test_a_decision_on_the_whole_list_is_refused_before_another_is_carried_out(s
     assert tabs.exists()
 
 
-def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
-    old(sandbox, "a", "b", "c", "d")
+def review_of(sandbox: Sandbox, *slugs: str, gone: str = "") -> Terminal:
+    """A review in which the list of these old ideas waits, and the folder of one may be gone."""
+    old(sandbox, *slugs)
     sandbox.memory("idea", "gc")
+    if gone:
+        shutil.rmtree(sandbox.vault / INCUBATOR / gone)
     terminal = Terminal(sandbox, ["review"])
     # The first review with an idea asks for the network, once; no answer is no.
     terminal.expect("[y/N]")
-    terminal.write("\n", "4 ideas that nobody came back to")
+    terminal.write("\n")
+    return terminal
+
+
+def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
+    terminal = review_of(sandbox, "a", "b", "c", "d")
+    terminal.expect("4 ideas that nobody came back to")
     for key, said in (("k", "kept: "), ("a", "archived: "), ("x", "press one of"), ("d", "deleted: ")):
         terminal.press(key, said)
     terminal.press("\r", "this review: 1 kept, 1 archived, 1 deleted, 1 skipped; left: 1 question about ideas\r\n")
@@ -113,11 +106,7 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
 
 
 def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> None:
-    old(sandbox, "a", "b", "c")
-    sandbox.memory("idea", "gc")
-    terminal = Terminal(sandbox, ["review"])
-    terminal.expect("[y/N]")
-    terminal.write("\n")
+    terminal = review_of(sandbox, "a", "b", "c")
     for key, said in (("d", "deleted: "), ("s", "\n"), ("u", "2 ideas that nobody came back to"), ("u", "took back: ")):
         terminal.press(key, said)
     terminal.expect("3 ideas that nobody came back to")
@@ -129,12 +118,7 @@ def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> No
 
 
 def test_undo_steps_back_through_an_idea_whose_folder_is_gone(sandbox: Sandbox) -> None:
-    old(sandbox, "a", "b", "c")
-    sandbox.memory("idea", "gc")
-    shutil.rmtree(sandbox.vault / INCUBATOR / "b")
-    terminal = Terminal(sandbox, ["review"])
-    terminal.expect("[y/N]")
-    terminal.write("\n")
+    terminal = review_of(sandbox, "a", "b", "c", gone="b")
     for key, said in (("d", "deleted: "), ("a", "1 idea that"), ("u", "2 ideas that"), ("u", "3 ideas that")):
         terminal.press(key, said)
     assert (sandbox.vault / INCUBATOR / "a").is_dir()

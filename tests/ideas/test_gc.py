@@ -359,13 +359,15 @@ def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed)
     assert bed.reviewer.apply_notes() == []
 
 
-def test_a_word_in_the_properties_is_no_answer_to_a_list(bed: Bed, one: Path) -> None:
+def test_a_word_in_the_properties_or_an_approval_is_no_answer_to_a_list(bed: Bed, one: Path) -> None:
     old_idea(bed, "two", 400)
     stale(bed)
     bed.decide_in_note(IDEAS_LIST, "keep")
     (problem,) = bed.reviewer.apply_notes()
     assert isinstance(problem, DecisionProblem)
     assert "tick a box" in problem.problem
+    with pytest.raises(EntryInvalid):
+        bed.reviewer.decide(IDEAS_LIST, Approve(), run="t")
     tick(bed, "one", "Archive")
     (done,) = bed.reviewer.apply_notes()
     assert isinstance(done, DecisionOutcome)
@@ -382,12 +384,6 @@ def test_two_boxes_for_one_idea_are_no_answer(bed: Bed, one: Path) -> None:
     assert isinstance(problem, DecisionProblem)
     assert "more than one box" in problem.problem
     assert find_idea(bed.store, "one").status == "incubating"
-
-
-def test_approve_is_no_answer_to_a_list(bed: Bed, one: Path) -> None:
-    stale(bed)
-    with pytest.raises(EntryInvalid):
-        bed.reviewer.decide(IDEAS_LIST, Approve(), run="t")
 
 
 def test_an_idea_that_is_gone_leaves_the_list(bed: Bed, one: Path) -> None:
@@ -419,9 +415,7 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, one: Path, answe
 
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
 @pytest.mark.parametrize("linked", [IDEA_ARCHIVE, INCUBATOR])
-def test_a_folder_that_became_a_link_out_of_the_vault_holds_up_no_later_answer(
-    bed: Bed, one: Path, point: str, linked: str
-) -> None:
+def test_a_folder_that_became_a_link_outside_holds_up_no_answer(bed: Bed, one: Path, point: str, linked: str) -> None:
     bed.remember(RULE)
     stale(bed)
     assert bed.run_python(ANSWER.format(answer="archive"), point) == -9

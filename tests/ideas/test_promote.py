@@ -187,9 +187,7 @@ def test_killed_at_any_step_it_is_before_or_after(bed: Bed, folder: Path, point:
 
 
 @pytest.mark.parametrize("point", ["journal-applied", "journal-applied@3", "journal-recorded"])
-def test_what_is_typed_into_the_list_after_a_crash_is_kept_and_takes_nothing_back_that_the_list_says(
-    bed: Bed, folder: Path, point: str
-) -> None:
+def test_what_is_typed_into_the_list_after_a_crash_is_kept_as_what_it_says(bed: Bed, folder: Path, point: str) -> None:
     assert bed.run_python(PROMOTE, point) == -9
     with (bed.root / "Ideas.md").open("a") as file:
         file.write("Typed after the crash.\n")
@@ -208,9 +206,7 @@ def test_what_is_typed_into_the_list_after_a_crash_is_kept_and_takes_nothing_bac
 
 @pytest.mark.parametrize("known", [True, False], ids=["noted", "told by the text"])
 @pytest.mark.parametrize("point", ["journal-applied", "journal-applied@2"])
-def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_done(
-    bed: Bed, folder: Path, point: str, known: bool
-) -> None:
+def test_an_old_note_saved_after_a_crash_leaves_it_all_done(bed: Bed, folder: Path, point: str, known: bool) -> None:
     """Obsidian had it open: the old folder is there again, with that one file."""
     assert bed.run_python(PROMOTE, point) == -9
     if not known:

@@ -112,9 +112,7 @@ def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user
     assert other < 0.99
 
 
-def test_where_no_service_can_be_started_that_is_said_in_one_line_and_the_index_answers(
-    bed: Bed, user: Settings
-) -> None:
+def test_where_no_service_can_be_started_one_line_says_so_and_the_index_answers(bed: Bed, user: Settings) -> None:
     Path(user.state.log, "serve.stderr").mkdir(parents=True)
     bed.write("notes/pnpm.md", "We install with pnpm.", status="active")
     bed.index()

@@ -145,9 +145,7 @@ def test_how_much_of_a_text_the_model_lacks_is_told_of_its_letters_alone() -> No
 
 
 @pytest.mark.model
-def test_tokens_are_counted_by_the_models_tokenizer_however_long_the_text(
-    bed: Bed, listening: Callable[..., ServiceProcess]
-) -> None:
+def test_the_models_tokenizer_counts_tokens_of_any_text(bed: Bed, listening: Callable[..., ServiceProcess]) -> None:
     """Short words and signs are far more tokens than a quarter of their characters."""
     ours = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"), threads=1)
     signs = "a = b + c; " * 100

@@ -66,9 +66,7 @@ def test_an_index_of_another_version_is_refused_in_one_line_and_an_older_one_mad
         assert set_aside is not None
 
 
-def test_an_older_version_leaves_what_a_newer_one_made_and_that_improves_the_rest_once(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_newer_version_made_stays_and_it_mends_the_rest_once(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a plugin and an installed command of another version do, which use one index in turn."""
 
     def walk_as(derivation: int) -> tuple[int, int]:

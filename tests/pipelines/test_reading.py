@@ -362,9 +362,7 @@ def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str,
 
 @pytest.mark.parametrize(("worth", "is_proposed"), [(0.0, False), (0.12, True)])
 @pytest.mark.parametrize("text", ["c'est toujours cassé", "benutze immer pnpm"])
-def test_always_in_another_language_is_a_hint_if_the_reader_denies_it(
-    text: str, worth: float, is_proposed: bool
-) -> None:
+def test_always_in_another_language_is_a_hint_if_the_reader_says_no(text: str, worth: float, is_proposed: bool) -> None:
     """It often means "still", in a report of a bug."""
     (candidate,) = mine([prompt(text)], reader=Doubtful(worth))
     assert candidate.claimed_rule is is_proposed

@@ -79,9 +79,7 @@ def test_a_private_name_is_in_no_query_however_it_is_written(text: str, name: st
         ("Watering HTTPS://example.org/wiki_(apollo(moon robot", "", "watering robot"),
     ],
 )
-def test_two_cjk_letters_count_as_a_word_and_the_rest_of_an_identifier_or_address_does_not(
-    title: str, text: str, query: str
-) -> None:
+def test_two_cjk_letters_are_a_word_the_rest_of_a_name_or_address_is_none(title: str, text: str, query: str) -> None:
     assert query_of(title, text) == query
 
 
@@ -133,17 +131,14 @@ def test_a_link_ends_before_punctuation_and_unpaired_brackets(text: str, link: s
     assert typed_links(text, written_by_agent=False) == [link]
 
 
-def test_links_of_a_passage_that_the_user_did_not_type_are_not_followed() -> None:
+def test_links_of_a_passage_that_the_user_did_not_type_or_of_a_receipt_are_not_followed() -> None:
     body = (
         f"An idea.\n\n## Evidence\n\nProposed because: x\n\n{NOT_TYPED}\n\n> See https://example.org/agent\n>\n"
         "> and https://example.org/agent2\n\nSession s1\n\n> I read https://example.org/mine\n\nSession s2"
     )
-    assert typed_links(body, written_by_agent=False) == ["https://example.org/mine"]
-
-
-def test_links_in_the_receipt_are_not_followed() -> None:
-    body = with_receipt("An idea.", receipt_text("done", {}, ["https://example.org/asked"], []))
-    assert typed_links(body, written_by_agent=False) == []
+    looked_up = with_receipt(body, receipt_text("done", {}, ["https://example.org/asked"], []))
+    assert "https://example.org/asked" in looked_up
+    assert typed_links(looked_up, written_by_agent=False) == ["https://example.org/mine"]
 
 
 def test_a_summary_is_made_of_the_sentences_that_matter_in_their_order() -> None:

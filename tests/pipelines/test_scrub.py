@@ -273,8 +273,6 @@ def test_no_line_of_a_private_key_is_left(text: str) -> None:
     ("text", "left"),
     [
         ("a <private>my salary</private> b", "a  b"),
-        ("a <PRIVATE reason='x'>b</Private> c", "a  c"),
-        ("a <private>never closed", "a "),
         (f"a <private>x <private>y</private> {GITHUB}</private> b", "a  b"),
         (f"<private>{GITHUB}</private>", ""),
     ],

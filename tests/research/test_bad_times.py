@@ -184,9 +184,7 @@ def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: Resea
         assert len(ledger.list_jobs()) == waiting, "only once"
 
 
-def test_a_pass_that_waits_is_not_doubled_when_the_worker_starts_and_is_ended_when_the_network_is_back(
-    bed: ResearchBed, web: Site
-) -> None:
+def test_a_waiting_pass_is_not_doubled_by_a_new_worker_and_ends_with_the_outage(bed: ResearchBed, web: Site) -> None:
     bed.idea()
     bed.run()
     bed.configure(network=True)

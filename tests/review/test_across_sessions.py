@@ -302,9 +302,7 @@ def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.model
-def test_what_is_said_again_in_other_words_strengthens_the_note_and_another_value_is_asked_about(
-    tmp_path: Path,
-) -> None:
+def test_what_is_said_in_other_words_strengthens_the_note_and_another_value_is_asked_about(tmp_path: Path) -> None:
     sandbox = ForkedSandbox(tmp_path / "sandbox")
     bed = Bed(tmp_path, {**sandbox.environment, "MEMORY_REFLECTION_SECOND_MODEL": "true"})
     bed.settings.state.ensure()

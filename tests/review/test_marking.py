@@ -57,9 +57,7 @@ def test_a_proposal_of_the_same_name_does_not_hide_the_rule_in_force(bed: Bed) -
     ("decision", "always", "mark"),
     [(Approve(), False, ""), (Approve(always=True), True, ""), (Approve(guard="remind"), False, "remind")],
 )
-def test_approving_marks_in_one_step_and_a_proposal_brings_no_marks_of_its_own(
-    bed: Bed, decision: Approve, always: bool, mark: str
-) -> None:
+def test_approving_marks_at_once_and_proposals_bring_none(bed: Bed, decision: Approve, always: bool, mark: str) -> None:
     marks = {"guard": "deny", "always_load": True}
     waits = bed.note("personal-private/_review/tabs.md", "Indent.", kind="preferences", status="pending", **marks)
     entry = bed.store.read(bed.reviewer.decide(waits, decision, run="r").path)
@@ -174,9 +172,7 @@ def test_agreeing_wires_them_and_off_takes_them_out(ask: Bed, monkeypatch: pytes
     assert actions_installed(ask.settings)
 
 
-def test_the_first_approved_rule_that_speaks_of_a_call_asks(
-    ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
+def test_the_first_approved_rule_about_a_call_asks(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     ask.note("personal-private/_review/push.md", "Never push to main.", kind="preferences", status="pending")
     ask.note("personal-private/_review/tone.md", "Be brief.", kind="preferences", status="pending")
     install_for("claude", ask.settings)

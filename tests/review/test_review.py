@@ -222,9 +222,7 @@ def test_invalid_decision_is_told_in_the_note_but_not_while_somebody_types(bed: 
     assert "decision_error" not in bed.files()[bed.only("active").path]
 
 
-def test_a_skip_in_the_note_stays_and_takes_back_what_it_was_told_of_an_earlier_decision(
-    bed: Bed, proposal: str
-) -> None:
+def test_a_skip_in_the_note_stays_and_takes_back_what_was_told_of_an_earlier_decision(bed: Bed, proposal: str) -> None:
     bed.decide_in_note(proposal, "skip")
     skipped = bed.files()
     assert bed.reviewer.apply_notes() == []
@@ -268,9 +266,7 @@ def test_a_worker_that_lost_its_job_decides_nothing_more(bed: Bed, proposal: str
     assert bed.only("pending")
 
 
-def test_a_person_who_saves_meanwhile_is_not_overwritten(
-    bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_meanwhile_is_not_overwritten(bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The note changes between the look at it and the write: it is looked at again."""
     carry_out = Reviewer._carry_out
     saved: list[str] = []

@@ -221,9 +221,7 @@ def test_a_job_that_the_worker_takes_while_it_is_looked_at_does_not_come_a_secon
     assert not spooled.exists()
 
 
-def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
-    ask: Bed, memory: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_files_are_told_and_hold_up_none(ask: Bed, memory: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = ask.vault / "personal-private" / "notes"
     notes.mkdir(parents=True)
     # The first and the last are protected, as by the flag `immutable`, which stops root too; a dozen of them in all.

@@ -80,9 +80,7 @@ def test_where_it_was_said_is_shown_below_a_proposal_that_is_not_shown_again(bed
     assert f"session {CHOICE.session}" in shown
 
 
-def test_a_long_proposal_ends_at_the_terminals_edge_and_keeps_its_words_whole(
-    bed: Bed, press: Press, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_proposal_is_broken_between_its_words(bed: Bed, press: Press, monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(f"word{number}" for number in range(60))
     quoted = text.replace("word", "wordy")
     bed.note("personal-private/_review/a.md", f"{text}.\n\n> {quoted}", kind="fact", status="pending")

@@ -132,9 +132,7 @@ def test_statement_of_two_repositories_is_proposed_for_each(bed: Bed, shop: Path
     assert seed(bed, shop, blog) == []
 
 
-def test_general_or_rejected_statement_is_not_proposed_for_a_project(
-    bed: Bed, shop: Path, blog: Path, tmp_path: Path
-) -> None:
+def test_general_or_rejected_statements_are_not_a_projects(bed: Bed, shop: Path, blog: Path, tmp_path: Path) -> None:
     put(tmp_path / "claude" / "CLAUDE.md", "- Always ship on Tuesdays.\n")
     (shop / "CLAUDE.md").write_text("- Always ship on Tuesdays.\n- Never use tabs.\n")
     (blog / "CLAUDE.md").write_text("- Never use tabs.\n")

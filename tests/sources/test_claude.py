@@ -156,9 +156,7 @@ ALSO = queue("enqueue", "also tests")
     ],
     ids=["a record of its own", "an attachment", "an attachment before it"],
 )
-def test_a_queued_prompt_with_another_record_is_yielded_once(
-    tmp_path: Path, lines: list[dict[str, Any]], record: str
-) -> None:
+def test_a_queued_prompt_beside_a_record_is_read_once(tmp_path: Path, lines: list[dict[str, Any]], record: str) -> None:
     (turn,) = turns(write(tmp_path / "s.jsonl", *lines))
     assert (turn.origin, turn.text, turn.record, turn.offset) == (Origin.QUEUED, "also tests", record, 0)
 

@@ -124,9 +124,7 @@ def test_a_prompt_behind_a_record_without_newline_is_read(tmp_path: Path, before
 @pytest.mark.parametrize(
     ("before", "behind"), [(b"\0" * 700, b""), (b"", b"\0" * 700), (b"", line(SUMMARY)), (b"\xef\xbb\xbf", b"")]
 )
-def test_a_prompt_with_filling_or_another_record_on_its_line_is_read(
-    tmp_path: Path, before: bytes, behind: bytes
-) -> None:
+def test_a_prompt_with_filling_or_a_record_on_its_line_is_read(tmp_path: Path, before: bytes, behind: bytes) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(before + line(human(1, "one")) + behind + b"\n" + line(human(2, "two")) + b"\n")
     assert words(path) == ["one", "two"]

@@ -48,9 +48,7 @@ def test_name_description_version_and_first_paragraph_are_read(tmp_path: Path) -
         ("---\nname: folded\ndescription: >\n  one\n  two\n---\n", "folded", "one two", None),
     ],
 )
-def test_broken_frontmatter_is_a_warning(
-    tmp_path: Path, content: str, name: str, description: str, warning: str | None
-) -> None:
+def test_bad_frontmatter_warns(tmp_path: Path, content: str, name: str, description: str, warning: str | None) -> None:
     text = read(skill(tmp_path / "folder", content))
     assert (text.name, text.description) == (name, description)
     assert any(warning in each for each in text.warnings) if warning else not text.warnings

@@ -97,9 +97,7 @@ def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
         assert [job.args for job in ledger.list_jobs(["queued"], kind="index.reconcile", most=9)] == [{}]
 
 
-def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time_zone(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_running_process_follows_the_machines_time_zone(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The console and an agent's server run for months and date the decisions made there."""
     store, days = vault_store(settings), []
     try:

@@ -134,9 +134,7 @@ def test_a_program_s_own_session_is_not_sent(sandbox: Sandbox, model: LoopbackMo
 
 
 @pytest.mark.slow
-def test_a_long_session_is_sent_in_windows(
-    sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_session_goes_in_windows(sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_windows, "WINDOW_TOKENS", 600)
     mined = mine(sandbox, endpoint_of(sandbox, model), [*LONG_TALK, *TALK])
     assert len(model.requests) > 3
@@ -167,9 +165,7 @@ def test_local_findings_stand_on_any_failure(
 
 
 @pytest.mark.slow
-def test_after_a_failure_the_other_windows_are_not_asked_about(
-    sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_ends_the_asking(sandbox: Sandbox, model: LoopbackModel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_windows, "WINDOW_TOKENS", 600)
     model.faults = ["ok", "500"]
     mined = mine(sandbox, endpoint_of(sandbox, model), [*TALK, *LONG_TALK])

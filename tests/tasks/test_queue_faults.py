@@ -54,9 +54,7 @@ def test_when_the_disk_is_full_an_enqueue_is_refused_whole_and_what_was_accepted
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_a_worker_whose_state_folder_is_deleted_says_so_and_leaves_without_making_it_again(
-    state: StatePaths, ledger: Ledger, busy: bool
-) -> None:
+def test_a_worker_whose_state_folder_is_gone_says_so_and_leaves(state: StatePaths, ledger: Ledger, busy: bool) -> None:
     """Exit status 0: a service manager starts it again, and the new worker creates a complete folder."""
     if busy:
         ledger.enqueue("effect", {"key": "one"})
@@ -125,9 +123,7 @@ def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path
 
 
 @pytest.mark.parametrize("forever", [True, False])
-def test_a_pause_ends_what_runs_within_seconds_and_keeps_it_for_later(
-    state: StatePaths, ledger: Ledger, forever: bool
-) -> None:
+def test_a_pause_ends_what_runs_in_seconds_and_keeps_it(state: StatePaths, ledger: Ledger, forever: bool) -> None:
     ledger.enqueue("child", {"key": "a"})
     arguments = ["--slow", "60", "--drain", "60", *(["--forever"] if forever else [])]
     with worker_process(state, *arguments) as process:

@@ -145,9 +145,7 @@ def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, mar
         ("codex", "2026/06/17/rollout-2026-06-17T10-07-16-moved.jsonl", "2026/06/18/rollout-x-moved.jsonl"),
     ],
 )
-def test_a_session_whose_transcript_moved_is_mined_there(
-    tmp_path: Path, markers: Path, host: str, before: str, after: str
-) -> None:
+def test_moved_transcripts_are_mined_there(tmp_path: Path, markers: Path, host: str, before: str, after: str) -> None:
     projects, then = tmp_path / "projects", time.time() - 4600
     old, new = projects / before, projects / after
     create_marker(str(markers), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
@@ -173,9 +171,7 @@ def test_text_mined_during_the_search_for_a_moved_transcript_is_not_mined_again(
     assert list_markers(str(markers)) == []
 
 
-def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(
-    tmp_path: Path, markers: Path
-) -> None:
+def test_a_link_out_of_the_hosts_folders_is_no_place_of_a_moved_transcript(tmp_path: Path, markers: Path) -> None:
     new = tmp_path / "projects" / "-p" / "moved.jsonl"
     new.parent.mkdir(parents=True)
     (tmp_path / "elsewhere.jsonl").write_text("{}\n", "utf-8")
@@ -289,9 +285,7 @@ def waiting_after(ledger: Ledger, sweep: Handler) -> int:
     return len(ledger.list_jobs(["queued"], kind="reflect.session"))
 
 
-def test_a_session_whose_job_has_died_is_asked_for_again_when_it_goes_on(
-    sandbox: Sandbox, settings: Settings, ledger: Ledger
-) -> None:
+def test_a_session_whose_job_died_is_mined_if_it_goes_on(sandbox: Sandbox, settings: Settings, ledger: Ledger) -> None:
     transcript = _session(Path(settings.state.markers), "poison", transcripts=sandbox.projects / "-p")
     sweep = partial(recover_handler, settings)
     assert waiting_after(ledger, sweep) == 1

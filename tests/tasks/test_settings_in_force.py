@@ -44,9 +44,7 @@ def test_settings_have_changed_when_they_say_something_else(sandbox: Sandbox) ->
     assert not in_force.have_changed()
 
 
-def test_a_file_that_cannot_be_read_changes_nothing_until_it_is_mended(
-    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unreadable_file_changes_nothing_until_mended(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     in_force = SettingsInForce(load_settings(sandbox.environment))
     write_config(sandbox, "[research]\nnetwork = perhaps\n")
     assert not in_force.have_changed()

@@ -219,9 +219,7 @@ def test_the_command_says_what_it_did(ask: Bed, repo: Path, monkeypatch: pytest.
     memory("skills", "index", "--path", str(repo), "--forget", str(repo), code=2)
 
 
-def test_a_dry_run_remembers_no_folder_and_forgets_none(
-    ask: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, memory: Command
-) -> None:
+def test_a_dry_run_changes_no_folder(ask: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
     monkeypatch.chdir(ask.root)
     index(ask)
     write(ask.root / "more" / "gamma", "gamma")

@@ -157,9 +157,7 @@ def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path)
     assert sorted("laptop" in text for text in bed.files().values()) == [False, True]
 
 
-def test_copies_edited_while_the_state_was_lost_are_searched_once(
-    bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_edited_without_state_are_searched_once(bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (notes / "a.md").write_text(OLD)
     (path,) = (str(one.path) for one in bring_in(bed))
     bed.edit(path, "one skill", "my own words")
@@ -233,9 +231,7 @@ def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(be
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
 @pytest.mark.parametrize("is_back", [True, False])
-def test_after_a_killed_removal_the_note_comes_back_with_the_hosts(
-    bed: Bed, notes: Path, point: str, is_back: bool
-) -> None:
+def test_after_a_killed_removal_a_note_is_back_with_the_hosts(bed: Bed, notes: Path, point: str, is_back: bool) -> None:
     (notes / "a.md").write_text(OLD)
     bring_in(bed)
     (notes / "a.md").unlink()

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memoryvault.vault.marker import (
@@ -123,11 +123,6 @@ def test_an_id_that_is_no_safe_file_name_is_refused(tmp_path: Path, bad: object)
         marker_path(str(tmp_path), bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("good", ["abc123", "595f7a87-dd6e-4eb7-943a-b2b009259be7", "a.b_c-D", "x" * 128])
-def test_the_ids_of_real_hosts_are_accepted(good: str) -> None:
-    assert is_session_id(good)
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe\x00", b"session_id: other\n", b"session_id: ../x\n", b"offset: 5\n"]
 )
@@ -152,6 +147,7 @@ ANY_TEXT = st.text(st.characters(), max_size=200)
     texts=st.tuples(*[ANY_TEXT] * 5),
     offset=st.integers(0, 10**17),
 )
+@example(session="x" * 128, texts=("", "", "", "", ""), offset=0)
 def test_what_is_written_is_read(session: str, texts: tuple[str, str, str, str, str], offset: int) -> None:
     marker = Marker(session, *texts, offset)
     with TemporaryDirectory() as markers:

@@ -250,9 +250,7 @@ def test_nothing_in_templates_is_a_memory(folder: str) -> None:
         ("templates.json", "[1", ["Vorlagen/Woche/t.md", "a.md"]),
     ],
 )
-def test_nothing_in_the_folder_that_obsidian_is_told_is_a_memory(
-    tmp_path: Path, file: str, settings: str, left: list[str]
-) -> None:
+def test_nothing_in_obsidians_templates_is_a_memory(tmp_path: Path, file: str, settings: str, left: list[str]) -> None:
     vault = tmp_path / "Memory"
     put(tmp_path / ".obsidian" / file, settings)
     put(vault / "a.md")

@@ -67,10 +67,13 @@ def test_a_submodule_is_a_project_of_its_own(tmp_path: Path, repository: Path) -
 
 
 def test_outside_git_it_is_the_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "Some Notes"
-    folder.mkdir()
-    assert project_of(str(folder), "/h") == "some-notes"
+    """Of a lost work tree in `~/code/.worktrees`, which may hold those of several, it is not known whose it was."""
+    for folder in (tmp_path / "Some Notes", tmp_path / "shop" / ".worktrees" / "notes"):
+        folder.mkdir(parents=True)
+    assert project_of(str(tmp_path / "Some Notes"), "/h") == "some-notes"
     assert project_of(str(tmp_path / "Gone"), "/h") == "gone"
+    assert project_of(str(tmp_path / "shop" / ".worktrees" / "notes"), "/h") == "notes"
+    assert project_of(str(tmp_path / "shop" / ".worktrees" / "shop-fix"), "/h") == "shop-fix"
 
 
 @pytest.mark.parametrize(
@@ -96,14 +99,6 @@ def test_a_worktree_that_is_gone_asks_the_repository_beside_it(repository: Path,
     git(tmp_path / "till.git", "worktree", "add", "-q", str(tmp_path / "checkout"), "main")
     assert project_of(str(tmp_path / "checkout.worktrees" / "gone"), "/h") == "till"
     assert project_of(str(repository / ".worktrees" / "gone" / "src"), "/h") == "my-app-v2"
-
-
-def test_a_folder_that_is_there_is_taken_as_it_is(tmp_path: Path) -> None:
-    """Of a lost work tree in `~/code/.worktrees`, which may hold those of several, it is not known whose it was."""
-    folder = tmp_path / "shop" / ".worktrees" / "notes"
-    folder.mkdir(parents=True)
-    assert project_of(str(folder), "/h") == "notes"
-    assert project_of(str(folder.with_name("shop-fix")), "/h") == "shop-fix"
 
 
 @pytest.mark.parametrize("cwd", ["", "/", "relative/path", "."])

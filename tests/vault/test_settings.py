@@ -89,6 +89,9 @@ def test_the_documented_variables_work() -> None:
         ('[memory]\nreview_mode = "Auto"\n', " memory.review_mode is 'Auto', but must be one of interactive"),
         ("[memory]\nenabled = 1\n", " memory.enabled is 1, but must be true or false"),
         ('[vault]\npath = "a/b"\n', " vault.path is 'a/b', but must be an absolute path"),
+        # An address with a password is not quoted.
+        ('[research]\nsearxng = "https://me:geheimnis@x.example/"\n',
+         " research.searxng is something else, but must be an address"),
         ("[recall]\ncore_word = 5\n", " there is no setting recall.core_word; did you mean recall.core_words?"),
         ("[recall]\nfoo = {a = 1}\n", " there is no setting recall.foo; did you mean recall.k?"),
         ("[research]\nrecall.k = 5\n",
@@ -197,11 +200,6 @@ def test_no_variable_gives_a_consent(tmp_path: Path, name: str) -> None:
     variable = "MEMORY_" + name.replace(".", "_").upper()
     for value in ("true", "openai", "https://a.repository", "/a/repository"):
         assert value_in_force(load(tmp_path, "", **{variable: value}), name) == row.default
-
-
-def test_an_address_with_a_password_is_not_quoted_when_it_is_refused(tmp_path: Path) -> None:
-    said = refusal(tmp_path, '[research]\nsearxng = "https://me:geheimnis@x.example/"\n')
-    assert said.startswith("config.toml: research.searxng is something else, but must be an address")
 
 
 # A repository can set variables for what runs in it; it cannot put its settings or state in place of yours

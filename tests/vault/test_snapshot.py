@@ -4,11 +4,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memoryvault.runtime.settings import compile_snapshot
-from memoryvault.runtime.snapshot import escape, read_snapshot, snapshot_path, unescape
+from memoryvault.runtime.snapshot import read_snapshot, snapshot_path
 
 
 @pytest.fixture
@@ -69,10 +67,3 @@ def test_one_cut_short_anywhere_is_none(env: dict[str, str]) -> None:
     for size in range(0, len(data) - 1, 37):
         path.write_bytes(data[:size])
         assert read_snapshot(env) is None
-
-
-@given(st.text())
-def test_any_value_survives_as_one_line(value: str) -> None:
-    line = escape(value)
-    assert "\n" not in line
-    assert unescape(line) == value

@@ -113,33 +113,6 @@ def test_no_update_is_lost(root: Path, worker: Any) -> None:
     assert store_in(root).read(PATH).occurrences == 41
 
 
-def _write_in_turns(root: Path, letter: str) -> None:
-    store = store_in(root)
-    for _ in range(15):
-        with store.lock():
-            entry = store.read(PATH)
-            store.update(PATH, entry.content_hash, body=Scrubbed(letter * 50_000))
-
-
-def test_a_reader_never_sees_a_torn_file(root: Path) -> None:
-    store = store_in(root)
-    store.create(PATH, {"kind": "fix"}, None, Scrubbed("a" * 50_000))
-    writers = [FORK.Process(target=_write_in_turns, args=(root, letter)) for letter in "bc"]
-    for writer in writers:
-        writer.start()
-    seen = 0
-    while any(writer.is_alive() for writer in writers):
-        entry = store.read(PATH)
-        assert len(entry.body) == 50_000
-        assert len(set(entry.body)) == 1
-        assert entry.kind == "fix"
-        seen += 1
-    for writer in writers:
-        writer.join()
-        assert writer.exitcode == 0
-    assert seen > 0
-
-
 def kill_before_the_rename(root: Path, write: Callable[[VaultStore], object]) -> None:
     """A process that writes this is killed before its rename."""
 

@@ -18,7 +18,6 @@ from memoryvault.sources.web.pages import Robots
 from memoryvault.tests.support.loopback_site import HOST, Reply, Site, page, site, slowly
 
 QUICK = Limits(connect_seconds=2, total_seconds=5, max_bytes=100_000, max_redirects=3)
-MEGABYTE = 1_000_000
 
 
 @pytest.fixture
@@ -51,15 +50,10 @@ def test_it_says_who_it_is_and_sends_nothing_else_about_the_user(web: Site, monk
         assert headers["user-agent"] == USER_AGENT
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "two members"])
-def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
-    text = b"a page " * 1000
-    body = {
-        "gzip": gzip.compress(text),
-        "two members": gzip.compress(text[:3500]) + gzip.compress(text[3500:]),
-    }[encoding]
-    web.replies["/a"] = Reply(body, headers={"Content-Encoding": "gzip"})
-    assert allowed(web).get(web.url + "/a").body == text
+@pytest.mark.parametrize("members", [[b"a page " * 1000], [b"a page " * 500] * 2], ids=["one member", "two members"])
+def test_compressed_pages_are_read(web: Site, members: list[bytes]) -> None:
+    web.replies["/a"] = Reply(b"".join(map(gzip.compress, members)), headers={"Content-Encoding": "gzip"})
+    assert allowed(web).get(web.url + "/a").body == b"a page " * 1000
 
 
 @pytest.mark.parametrize(
@@ -140,19 +134,6 @@ def test_each_redirect_is_a_request_and_is_announced(web: Site) -> None:
     assert asked == [web.url + path for path in ("/a", "/b", "/c")]
 
 
-def test_a_budget_stops_a_chain_of_redirects_before_the_next_request(web: Site) -> None:
-    web.replies["/a"] = Reply(status=302, headers={"Location": "/b"})
-    web.replies["/b"] = Reply(b"there")
-
-    def one_only(url: str) -> None:
-        if not url.endswith("/a"):
-            raise LookupError
-
-    with pytest.raises(LookupError):
-        Fetcher(QUICK, allow=web.allowed, before_request=one_only).get(web.url + "/a")
-    assert web.paths() == ["/a"]
-
-
 @pytest.mark.parametrize("target", ["https://169.254.169.254/", "http://example.org/", "file:///etc/passwd"])
 def test_a_redirect_to_an_address_that_is_not_public_is_refused(web: Site, target: str) -> None:
     web.replies["/a"] = Reply(status=302, headers={"Location": target})
@@ -203,7 +184,7 @@ def test_a_name_that_is_not_resolved_in_time_fails() -> None:
 
 
 def test_a_bomb_never_grows_beyond_the_limit(web: Site) -> None:
-    bomb = gzip.compress(bytes(40 * MEGABYTE))
+    bomb = gzip.compress(bytes(40_000_000))
     assert len(bomb) < QUICK.max_bytes
     web.replies["/a"] = Reply(bomb, headers={"Content-Encoding": "gzip"})
     with pytest.raises(FetchFailed, match="more than 100000 bytes"):
@@ -293,9 +274,7 @@ def test_a_certificate_that_nobody_vouches_for_fails(self_signed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_certificate_is_checked_against_the_name_not_the_address(
-    self_signed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates_must_be_of_the_name_not_the_address(self_signed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx
 
     trusting = httpx.create_ssl_context(verify=True, trust_env=False)
