@@ -8,13 +8,18 @@ as the protocol's package.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import io
+import json
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+import anyio
 from mcp.server.mcpserver import Context as CallContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -27,6 +32,7 @@ from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
 from ..runtime.days import effective_day, parse_local_day
 from ..runtime.errors import EntryNotFound, MemoryVaultError, UsageError
+from ..runtime.json_text import parse_json
 from ..runtime.layout import ALWAYS_LOAD
 from ..runtime.normal_form import composed
 from ..runtime.paths import is_text
@@ -41,7 +47,6 @@ from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.project import project_of
 from .context import Context, current_folder
-from .mcp_messages import AnsweredMessages
 from .standard_streams import discard_outputs
 
 EPILOG = """example:
@@ -66,6 +71,7 @@ RESULT_CHARACTERS = 24_000
 ERROR_CHARACTERS = 1000
 """Longest error message; it may quote what was sent."""
 CHILD_VARIABLE = "MEMORY_WORKER_CHILD"
+_SURROGATE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 PROPOSES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -121,14 +127,12 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
 
 
 class _Server(MCPServer[Any]):
-    """The package's server, with one line for wrong arguments and an answer to every message."""
+    """The package's server, with one line for wrong arguments."""
 
     async def run_stdio_async(self) -> None:
-        """Serve on stdin and stdout, and answer every message."""
-        async with stdio_server() as (messages, out):
-            await self._lowlevel_server.run(
-                AnsweredMessages(messages, out), out, self._lowlevel_server.create_initialization_options()
-            )
+        """Serve on stdin and stdout."""
+        async with stdio_server(_lines()) as (messages, out):  # type: ignore[arg-type]  # It is only iterated over.
+            await self._lowlevel_server.run(messages, out, self._lowlevel_server.create_initialization_options())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None
@@ -142,6 +146,17 @@ class _Server(MCPServer[Any]):
             faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.__cause__.errors())
             # The package logs the names of the arguments from the cause.
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from error.__cause__
+
+
+async def _lines() -> AsyncIterator[str]:
+    """Yield the host's lines, with U+FFFD for half a surrogate pair, as of an emoji that was cut in two: the package
+    does not answer a line with one."""
+    async for line in anyio.wrap_file(io.TextIOWrapper(sys.stdin.buffer, "utf-8", "replace")):
+        if _SURROGATE.search(line):
+            with suppress(ValueError):
+                text = json.dumps(parse_json(line), ensure_ascii=False)
+                line = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        yield line
 
 
 class _Tools:
