@@ -8,11 +8,10 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..console.times import size
 from ..hooks.install import HostFileUnwritable, WiringOutcome, file_of, plugin_installed, settings_file_of
@@ -80,6 +79,8 @@ AGENTS_THAT_READ = ("claude", "codex")
 """Agents that `reflection.miner` accepts, found by their command."""
 EXAMPLE_RULE = "From now on, always ship on Tuesday mornings."
 EXCERPT_CHARACTERS = 200
+Chosen: TypeAlias = "dict[str, str | bool]"
+"""Value of each setting that the user has answered for, by its name."""
 
 
 def folder_named(text: str) -> Path:
@@ -113,66 +114,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-@dataclass(frozen=True)
-class SetupPlan:
-    """What will be set up; computed before the first question and before any change."""
-
-    vault: Path
-    choice: str | None
-    """How the vault was chosen, where the user should know."""
-    left: Settings | None
-    """The settings until now, if they name another vault."""
-    hosts: Sequence[str]
-    with_plugin: bool
-    """The hooks of Claude Code come with its plugin."""
-    preview: Settings
-    """The settings as they will be."""
-    emptied: str
-    """A warning if the vault was indexed before and is empty now, else ''."""
-
-
-@dataclass(frozen=True)
-class Consents:
-    """The answers; None for a question that was not asked."""
-
-    network: bool | None
-    sources: bool | None
-    reader: str | None
-    """Value for `reflection.miner`."""
-    hub: str | None
-    """Address from which to download the model for recall by meaning."""
-
-
-@dataclass(frozen=True)
-class FirstRun:
-    """What the worker has done by the end of `init`."""
-
-    plan: Plan
-    worker: bool
-    """Whether it runs."""
-    progress: Progress | None
-    """Of mining old sessions; None if `init` did not wait for it."""
-
-
 def run(args: argparse.Namespace, context: Context) -> int:
     """Set up what is missing; a second run changes nothing."""
     if args.history_days < 0:
         raise UsageError("--history-days is a number of days, 0 for none")
-    setup = _plan_setup(args, context)
-    _tell_plan(setup, args.history_days)
+    hosts = args.host or [CLAUDE]
+    vault, preview = _tell_plan(args, context, hosts)
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
-    consents = _ask_consents(setup, context, args.history_days, yes=args.yes)
+    days = args.history_days
+    chosen, sources, hub = ({}, None, None) if args.yes else _ask_consents(vault, preview, context, days)
     started = time.monotonic()  # The time that the user takes to answer does not count.
-    settings, stopped = _write_settings(setup.vault, consents, context)
-    if consents.hub:
+    settings, stopped = _write_settings(vault, chosen, context)
+    if sources is not None:
+        _note_sources(settings, confirmed=sources)
+    if hub:
         try:
-            fetch(DEFAULT_MODEL, Path(settings.state.models), consents.hub)
+            fetch(DEFAULT_MODEL, Path(settings.state.models), hub)
         except ModelUnavailable as error:
             note(f"memory: {error}; `memory init` goes on without the model")
-    hooks = _wire_hosts(setup, settings)
-    first = _first_run(settings, args.history_days, quiet=args.json)
+    hooks = _wire_hosts(hosts, settings)
+    plan, has_worker, progress = _first_run(settings, days, quiet=args.json)
     with suppress(IndexUnavailable):
         reconcile_now(settings)
     recalled = first_recall(settings)
@@ -182,38 +145,41 @@ def run(args: argparse.Namespace, context: Context) -> int:
     result = {
         "vault": str(settings.vault_path),
         "settings": str(settings.config_file),
-        **_hooks_json(hooks, settings, with_plugin=setup.with_plugin),
+        **_hooks_json(hooks, settings),
         "stopped": stopped,
-        "worker": first.worker,
+        "worker": has_worker,
         "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
-        "history": _history(first.plan, first.progress),
+        "history": _history(plan, progress),
         "recall": _recall_json(recalled),
         "seconds": round(time.monotonic() - started, 1),
     }
     if args.json:
         print_json(result)
     else:
-        _report(result, settings, first, recalled)
+        _report(result, settings, plan, progress, recalled)
     return 0
 
 
 # Before anything is changed
 
 
-def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
-    """Raises VaultUnavailable if the vault or the state folder cannot be made, or the vault may be unmounted."""
-    settings = context.settings
-    choice = None
+def _chosen_vault(args: argparse.Namespace, context: Context) -> tuple[Path, str | None]:
+    """Return the vault, and how it was chosen, where the user should know."""
+    known = context.settings.vault_path
     if args.vault:
         vault = named_path(args.vault)
-        if vault != settings.vault_path:
-            vault, choice = vault_in(vault)
-    elif settings.vault_path:
-        vault = settings.vault_path
-    else:
-        vault, choice = choose_vault(context, ask=not args.yes and sys.stdin.isatty())
+        return (vault, None) if vault == known else vault_in(vault)
+    return (known, None) if known else choose_vault(context, ask=not args.yes and sys.stdin.isatty())
+
+
+def _tell_plan(args: argparse.Namespace, context: Context, hosts: Sequence[str]) -> tuple[Path, Settings]:
+    """Print what will be done; return the vault and the settings as they will be.
+
+    Raises VaultUnavailable if the vault or the state folder cannot be made, or the vault may be unmounted.
+    """
+    settings = context.settings
+    vault, choice = _chosen_vault(args, context)
     require_place("the vault", vault, "name another place with --vault")
-    hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
     index_db = Path(preview.state.index_db)
     require_known(vault, index_db)
@@ -221,31 +187,34 @@ def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
     if emptied and not args.yes and not sys.stdin.isatty():
         raise VaultUnavailable(f"{emptied}, or add --yes to start a new vault in it")
     require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
-    with_plugin = CLAUDE in hosts and plugin_installed(settings)
-    left = settings if settings.vault_path not in (None, vault) else None
-    return SetupPlan(vault, choice, left, hosts, with_plugin, preview, emptied)
+    if choice:
+        note(f"memory: {choice}")
+    if settings.vault_path not in (None, vault):
+        note(f"memory: {_left_notice(settings)}")
+    _announce(preview, vault, hosts, args.history_days)
+    if emptied:  # Last, so that the user reads it before answering.
+        note(f"memory: {emptied}; going ahead starts a new vault in it")
+    return vault, preview
 
 
-def _tell_plan(setup: SetupPlan, days: int) -> None:
-    if setup.choice:
-        note(f"memory: {setup.choice}")
-    if setup.left is not None:
-        note(f"memory: {_left_notice(setup.left)}")
-    _announce(setup.preview, setup.vault, setup.hosts, with_plugin=setup.with_plugin, days=days)
-    if setup.emptied:  # Last, so that the user reads it before answering.
-        note(f"memory: {setup.emptied}; going ahead starts a new vault in it")
+def _ask_consents(
+    vault: Path, preview: Settings, context: Context, days: int
+) -> tuple[Chosen, bool | None, str | None]:
+    """Ask all questions before the first change, so that Ctrl-C leaves everything as it was.
 
-
-def _ask_consents(setup: SetupPlan, context: Context, days: int, *, yes: bool) -> Consents:
-    """Ask all questions before the first change, so that Ctrl-C leaves everything as it was."""
-    settings, vault = context.settings, setup.vault
-    reader = _ask_reader(setup.preview, context, days) if not yes else None
-    network = agreed(CONSENT_QUESTION) if not yes and CONSENT not in settings.origins else None
+    Return the settings to write, whether the sources of skills may be read (None: not asked), and the hub from which to
+    download the model.
+    """
+    settings = context.settings
+    chosen: Chosen = {}
+    if (reader := _ask_reader(preview, context, days)) is not None:
+        chosen["reflection.miner"] = reader
+    if CONSENT not in settings.origins:
+        chosen[CONSENT] = agreed(CONSENT_QUESTION)
     # The variable wins over the settings file.
     in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
-    sources = None if yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
-    hub = _ask_download(setup.preview, context.env) if not yes else None
-    return Consents(network, sources, reader, hub)
+    sources = None if ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
+    return chosen, sources, _ask_download(preview, context.env)
 
 
 def _ask_download(settings: Settings, env: Mapping[str, str]) -> str | None:
@@ -295,10 +264,10 @@ def _left_notice(settings: Settings) -> str:
     )
 
 
-def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plugin: bool, days: int) -> None:
+def _announce(settings: Settings, vault: Path, hosts: Sequence[str], days: int) -> None:
     note(f"memory: the vault is {home_path(vault)}" + ("" if vault.is_dir() else " (it will be made)"))
     for host in sorted(hosts, key=lambda host: host != CLAUDE):
-        if host == CLAUDE and with_plugin:
+        if host == CLAUDE and plugin_installed(settings):
             note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
             continue
         wiring = WIRINGS[host]
@@ -339,7 +308,7 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
 # Steps
 
 
-def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[Settings, list[str]]:
+def _write_settings(vault: Path, chosen: Chosen, context: Context) -> tuple[Settings, list[str]]:
     """Make the vault, the settings file and the state folder.
 
     Return the settings in force, and the names of processes of the old settings that were stopped.
@@ -352,11 +321,9 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
             f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
         ) from error
     before = settings.state if settings.vault_path else None
-    write_setting(settings.config_file, "vault", "path", str(vault))
-    if consents.reader is not None:
-        write_setting(settings.config_file, "reflection", "miner", consents.reader)
-    if consents.network is not None:
-        write_setting(settings.config_file, "research", "network", consents.network)
+    for name, value in {"vault.path": str(vault), **chosen}.items():
+        section, _, key = name.partition(".")
+        write_setting(settings.config_file, section, key, value)
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and overrides the settings file: {settings.vault_path}")
@@ -367,28 +334,26 @@ def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
         pass  # This creates queue.db, which hooks never do.
-    if consents.sources is not None:
-        _note_sources(settings, confirmed=consents.sources)
     compile_snapshot(context.env)
     return settings, stopped
 
 
-def _wire_hosts(setup: SetupPlan, settings: Settings) -> Mapping[str, WiringOutcome]:
+def _wire_hosts(hosts: Collection[str], settings: Settings) -> Mapping[str, WiringOutcome]:
     """Install the hooks and the skill for each host; with the plugin, which brings Claude Code's, remove those from its
     settings instead. Raises SettingsError."""
     with suppress(OSError):  # An uninstall then leaves empty folders: no reason to refuse.
-        note_missing(settings, (folder for host in setup.hosts for folder in _folders_of(host, settings)))
+        note_missing(settings, (folder for host in hosts for folder in _folders_of(host, settings)))
     try:
         done = {
-            host: (uninstall_for if host == CLAUDE and setup.with_plugin else install_for)(host, settings)
+            host: (uninstall_for if host == CLAUDE and plugin_installed(settings) else install_for)(host, settings)
             for host in HOSTS
-            if host in setup.hosts
+            if host in hosts
         }
     except HostFileUnwritable as error:
         print(error.by_hand)
         raise
     warnings = [warning for each in done.values() for warning in each.warnings]
-    for host in setup.hosts:
+    for host in hosts:
         if is_wanted(host, settings):
             warnings.append(install_skill(host, settings))
         else:
@@ -403,9 +368,9 @@ def _folders_of(host: str, settings: Settings) -> tuple[Path, Path]:
     return WIRINGS[host].file(settings).parent, skill_folder(host, settings).parent
 
 
-def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
+def _first_run(settings: Settings, days: int, *, quiet: bool) -> tuple[Plan, bool, Progress | None]:
     """Queue the index of the files and of skills and the mining of old sessions, start the worker, and wait until the
-    sessions are mined."""
+    sessions are mined. Return the plan, whether the worker runs, and how far it is; None without waiting."""
     request_indexing(settings)
     with suppress(QueueUnavailable):  # The weekly schedule does it anyway.
         enqueue(settings, "skills.index", unique_key="skills.index")
@@ -414,10 +379,9 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
     may_work = settings.memory.autostart and why_nothing_starts(settings) is None
     runs = may_work and _worker_runs(settings)
     if run_queued is None or not runs:
-        return FirstRun(plan, runs, None)
+        return plan, runs, None
     seconds = HISTORY_SECONDS if quiet or not sys.stderr.isatty() else WATCHED_SECONDS
-    progress = follow_mining(settings, run_queued, seconds, quiet=quiet)
-    return FirstRun(plan, runs, progress)
+    return plan, runs, follow_mining(settings, run_queued, seconds, quiet=quiet)
 
 
 def _note_sources(settings: Settings, *, confirmed: bool) -> None:
@@ -445,10 +409,10 @@ def _worker_runs(settings: Settings) -> bool:
 # The report
 
 
-def _hooks_json(hooks: Mapping[str, WiringOutcome], settings: Settings, *, with_plugin: bool) -> dict[str, Any]:
+def _hooks_json(hooks: Mapping[str, WiringOutcome], settings: Settings) -> dict[str, Any]:
     claude = hooks.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
     return {
-        "hooks": "plugin" if with_plugin else str(claude.settings_file),
+        "hooks": "plugin" if CLAUDE in hooks and plugin_installed(settings) else str(claude.settings_file),
         "changed": claude.changed,
         "backup": str(claude.backup) if claude.backup else None,
         "hosts": {
@@ -478,8 +442,9 @@ def _recall_json(recalled: FirstRecall | None) -> dict[str, Any] | None:
     return {"question": recalled.question, "asked_for": recalled.note, "hits": hits}
 
 
-def _report(result: Mapping[str, Any], settings: Settings, first: FirstRun, recalled: FirstRecall | None) -> None:
-    plan, progress = first.plan, first.progress
+def _report(
+    result: Mapping[str, Any], settings: Settings, plan: Plan, progress: Progress | None, recalled: FirstRecall | None
+) -> None:
     if result["hooks"] == "plugin":
         print("the hooks come with the plugin")
     else:
@@ -502,14 +467,13 @@ def _report(result: Mapping[str, Any], settings: Settings, first: FirstRun, reca
         print(f"\nhooks are switched off now: {off}")
     if (missing := why_not_loaded(model_name(settings.embedding.model), Path(settings.state.models))) is not None:
         print(f"\n{missing}")
-    print(f"\n{_what_to_do(settings, first, pending)}")
+    print(f"\n{_what_to_do(settings, plan, progress, pending)}")
 
 
-def _what_to_do(settings: Settings, first: FirstRun, pending: PendingCounts) -> str:
+def _what_to_do(settings: Settings, plan: Plan, progress: Progress | None, pending: PendingCounts) -> str:
     """The next step for the user."""
     if why_nothing_starts(settings) is not None:
         return f"Next: {how_to_go_on(settings)}."
-    plan, progress = first.plan, first.progress
     if plan.to_mine and progress is None:
         return "Next: memory service up, which reads the sessions from before."
     if plan.to_mine and progress is not None and not progress.is_done:
