@@ -234,9 +234,10 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     found = [name for name in AGENTS_THAT_READ if shutil.which(name, path=context.env.get("PATH"))]
     if "reflection.miner" in settings.origins or not found:
         return None
-    from ..services.corpus.estimate import tokens_a_session  # imported here: it loads the miner
+    from ..services.corpus.estimate import model_cost  # imported here: it loads the miner
 
-    tokens = tokens_a_session(plan_history(settings, days), settings)
+    plan = plan_history(settings, days)
+    tokens = model_cost(plan, settings).tokens // max(len(plan.to_mine), 1)
     cap = settings.reflection.daily_token_cap
     cost = "uses tokens of your plan"
     if tokens:

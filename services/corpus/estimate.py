@@ -30,7 +30,6 @@ class ModelCost:
 
 @dataclass
 class _Sample:
-    sessions: int = 0
     bytes: int = 0
     windows: int = 0
     tokens: int = 0
@@ -49,14 +48,6 @@ def model_cost(plan: Plan, settings: Settings) -> ModelCost:
     return ModelCost(chosen.miner, round(requests), round(tokens), chosen.session_token_cap, chosen.daily_token_cap)
 
 
-def tokens_a_session(plan: Plan, settings: Settings) -> int:
-    """Return the tokens for a typical session of the plan, answers included; 0 if there are no sessions."""
-    sample = _take_sample(plan)
-    tokens = sample.tokens // max(sample.sessions, 1)
-    cap = settings.reflection.session_token_cap
-    return min(tokens, cap) if cap else tokens
-
-
 def _take_sample(plan: Plan) -> _Sample:
     """Split the sessions of medium size into windows: neither the many tiny ones nor a huge one is typical."""
     from ...pipelines.reading.model_answers import system_prompt
@@ -71,7 +62,6 @@ def _take_sample(plan: Plan) -> _Sample:
             for turn in open_transcript(each.path, 0, each.host):
                 packer.feed(turn)
             texts = [window.text for window in packer.windows()]
-            sample.sessions += 1
             sample.bytes += each.size
             sample.windows += len(texts)
             sample.tokens += sum(BudgetedCompleter.estimate(text, system_prompt(), MAX_OUTPUT_TOKENS) for text in texts)
