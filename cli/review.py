@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ..pipelines.incubation import GC_KIND, listed
 from ..pipelines.likeness import statement_of
-from ..pipelines.review import HOW_TO_DECIDE, parse_decision, why_none
+from ..pipelines.review import HOW_TO_DECIDE, link_target, parse_decision, why_none
 from ..runtime.errors import EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..services.conflicts import (
@@ -216,8 +216,11 @@ def list_waiting(
 
 
 def _statement_line(entry: Entry) -> str:
-    """The entry in one line. An agent's idea is known by its title: its summary need not name it."""
-    return entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
+    """The entry in one line, and what it would replace. An agent's idea is known by its title: its summary need not
+    name it."""
+    says = entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
+    replaced = link_target(entry.supersedes or "").rpartition("/")[2].removesuffix(".md")
+    return f"would replace {replaced}: {says}" if replaced else says
 
 
 Wish: TypeAlias = "Callable[[str], Iterable[DecisionOutcome]]"

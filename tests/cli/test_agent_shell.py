@@ -222,6 +222,7 @@ def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent, memory: Comm
     assert "Indent with tabs." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
     (name,) = waiting(bed)
     assert "It would replace [[personal-private/preferences/tabs]]" in note_of(bed, name)
+    assert "would replace tabs: Indent with spaces." in memory("review", "--list").out
     memory("review", "--decide", f"{name.removesuffix('.md')}=approve")
     assert "Indent with spaces." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
 
