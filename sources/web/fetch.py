@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ... import __version__
 from ...runtime.errors import MemoryVaultError
 from .addresses import Resolver, is_own_network, is_public, resolve_within, system_resolver
-from .decoding import BodyBroken, BodyTooLarge, BoundedBody, decoded_text
+from .decoding import BodyBroken, decoded_text, unpacked
 
 if TYPE_CHECKING:
     import ssl
@@ -227,18 +227,21 @@ class Fetcher:
         type_ = headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_types is not None and response.status_code != 304 and type_ not in content_types:
             raise FetchFailed(f"{_shown(url)}: its type is {type_[:60] or 'not given'!r}", status=response.status_code)
+        most, received = self._limits.max_bytes, bytearray()
+        too_large = FetchFailed(f"{_shown(url)}: more than {most} bytes", status=response.status_code)
+        for piece in response.iter_raw():
+            received += piece
+            if len(received) > most:
+                raise too_large
+            if time.monotonic() > deadline:
+                raise httpcore.ReadTimeout("out of time")
         try:
-            body = BoundedBody(headers.get("content-encoding", ""), self._limits.max_bytes)
-            for piece in response.iter_raw():
-                body.feed(piece)
-                if time.monotonic() > deadline:
-                    raise httpcore.ReadTimeout("out of time")
-            return response.status_code, headers, body.finish()
-        except BodyTooLarge:
-            limit = f"more than {self._limits.max_bytes} bytes"
-            raise FetchFailed(f"{_shown(url)}: {limit}", status=response.status_code) from None
+            body = unpacked(bytes(received), headers.get("content-encoding", ""), most)
         except BodyBroken as error:
             raise FetchFailed(f"{_shown(url)}: {error}", status=response.status_code) from error
+        if len(body) > most:
+            raise too_large
+        return response.status_code, headers, body
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:
