@@ -74,7 +74,7 @@ POLICIES: Mapping[str, KindPolicy] = {
                    required={"slug": "text"}, optional={"pass": "text"}),
         KindPolicy("skills.index", 300, priority=-2, in_child=True),
         KindPolicy("discover.scan", 900, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200,
-                   priority=-5, in_child=True, optional={"source": "text"}),
+                   priority=-5, in_child=True),
         KindPolicy("adapt.evaluate", 600, attempts=4, backoff_base_seconds=60, backoff_cap_seconds=7200,
                    priority=-5, in_child=True, required={"pattern": "text"}),
         # A month behind all others, so that a fresh session never waits for the rest of a backfill.
