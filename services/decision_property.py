@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
@@ -14,22 +14,13 @@ from ..vault.entry import Entry, parse_entry
 from ..vault.header import skim
 from ..vault.store import VaultStore
 
+log = logging.getLogger(__name__)
+
 DECISION = "decision"
 DECISION_ERROR = "decision_error"
 """Property that tells why a decision could not be carried out."""
 SETTLED_SECONDS = 60.0
 """A wrong decision may be half typed, so the note is told about it only after this time."""
-
-
-class Reported(StrEnum):
-    """Whether a note's header states the problem with its decision."""
-
-    NOW = "now"
-    BEFORE = "before"
-    LATER = "later"
-    """Somebody may be writing in the note: check again after SETTLED_SECONDS."""
-    NOT = "not"
-    """The note was just edited, or cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +30,23 @@ class DecisionProblem:
     proposal: str
     """Its path; plus `^` and a key for a line of a list."""
     problem: str
-    reported: Reported = Reported.NOT
-    """Whether the note itself states the problem."""
+    is_unsettled: bool = False
+    """Somebody may be writing in the note: check again after SETTLED_SECONDS."""
 
 
-def report_problem(store: VaultStore, path: str, problem: str) -> Reported:
-    """State the problem in the note, unless somebody is editing it."""
+def report_problem(store: VaultStore, path: str, problem: str) -> DecisionProblem:
+    """State the problem in the note, unless somebody is editing it, and log it without what the user wrote."""
+    where = "`memory review` says why when it is decided there"
     with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
         entry = store.read(path)
         if abs(time.time() - (store.vault / path).stat().st_mtime) < SETTLED_SECONDS:
-            return Reported.LATER
+            return DecisionProblem(path, problem, is_unsettled=True)
         fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
-        told = store.update(path, entry.content_hash, fields=fields)
-        return Reported.BEFORE if told.content_hash == entry.content_hash else Reported.NOW
-    return Reported.NOT
+        if store.update(path, entry.content_hash, fields=fields).content_hash == entry.content_hash:
+            return DecisionProblem(path, problem)
+        where = "it says why itself"
+    log.warning("%s: its decision could not be carried out; %s", path, where)
+    return DecisionProblem(path, problem)
 
 
 def clear_problem(store: VaultStore, path: str) -> None:

@@ -312,18 +312,15 @@ class Reviewer:
             decided = self.decide(path, decision, run=run)
         except EntryNotFound as error:
             # If the note itself is gone, another process has decided. Anything else missing is the note's problem.
-            return self._problem(path, str(error)) if self.store.exists(path) else []
+            return [report_problem(self.store, path, str(error))] if self.store.exists(path) else []
         except VaultUnavailable:
             raise
         except MemoryVaultError as error:
-            return self._problem(path, str(error))
+            return [report_problem(self.store, path, str(error))]
         if decided.verdict != "skipped":
             return [decided]
         clear_problem(self.store, path)
         return []
-
-    def _problem(self, path: str, problem: str) -> list[DecisionProblem]:
-        return [DecisionProblem(path, problem, report_problem(self.store, path, problem))]
 
     # Carrying out
 

@@ -198,7 +198,7 @@ class Watchlist:
             except VaultUnavailable:
                 raise
             except MemoryVaultError as error:
-                results.append(DecisionProblem(path, str(error), report_problem(self.store, path, str(error))))
+                results.append(report_problem(self.store, path, str(error)))
         return results
 
 
