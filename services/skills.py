@@ -23,7 +23,7 @@ from ..pipelines.skills import (
     WriteSkill,
     body_of,
     gives_orders,
-    mixes_scripts,
+    is_lookalike,
     merged_body,
     plan_skills,
     quote_digest,
@@ -189,7 +189,7 @@ def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
                 warnings.append(f"{shown}: it is empty")
                 continue
             warnings += [f"{shown}: {warning}" for warning in text.warnings]
-            if mixes_scripts(text.name):
+            if is_lookalike(text.name):
                 warnings.append(f"{shown}: its name {text.name!r} mixes alphabets: it may only look like another's")
             if gives_orders(f"{text.name} {text.description} {text.summary}"):
                 warnings.append(f"{shown}: its description gives orders to the agent that reads it; it is not shown")
