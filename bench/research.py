@@ -114,7 +114,7 @@ def measure(root: Path, ideas: int, notes: int) -> list[Cost]:
         links = ("", f"{base}/page", f"{base}/slow {base}/page", f"{base}/hop", f"{base}/huge", "")
         slugs = [_write_idea(settings, number, links[number % len(links)]) for number in range(ideas)]
         reconcile_now(settings)
-        names = ("wikipedia", "github", "hackernews", "arxiv")
+        names = ("wikipedia", "github", "hackernews")
         access = WebAccess(dict.fromkeys(names, base), frozenset({(HOST, int(server.server_address[1]))}))
         costs = [_research(settings, access, slug) for slug in slugs]
         server.shutdown()

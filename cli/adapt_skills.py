@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..pipelines.adaptation import Confidence, judge
+from ..pipelines.adaptation import Confidence
 from ..services.discovery.adapting import (
     PATTERNS_PER_RUN,
     TRUSTED_NOTE,
@@ -18,10 +18,9 @@ from ..services.discovery.fetch_child import fetch_in_child
 from ..tasks.queue.enqueue import request_indexing
 from .arguments import at_least_one
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
-  memory skills adapt --dry-run           asks nobody, writes nothing
   memory skills adapt --limit 5 --skip-network
 """
 
@@ -32,7 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills adapt`."""
     parser.add_argument("--limit", type=at_least_one, metavar="N", help=f"judge at most N (default {PATTERNS_PER_RUN})")
     parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
-    parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
     add_json(parser)
 
 
@@ -40,12 +38,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Judge the skills that wait."""
     _ = context.state
     limit = args.limit or PATTERNS_PER_RUN
-    network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)
+    network = not args.skip_network and is_confirmed(context.settings)
     fetch = fetch_in_child(context.settings) if network else None
     completer = model_for(context.settings) if network else None
     adaptation = Adaptation(context.settings, context.store, fetch=fetch, completer=completer)
-    if args.dry_run:
-        return _dry_run(args, adaptation)
     seeded = adaptation.seed()
     if seeded:
         note(f"memory: wrote {TRUSTED_NOTE}: the owners that you trust more")
@@ -62,28 +58,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if written:
             request_indexing(context.settings)
     _print(args, results, skipped, len(waiting) - len(results), seeded)
-    return 0
-
-
-def _dry_run(args: argparse.Namespace, adaptation: Adaptation) -> int:
-    today = adaptation.store.today()
-    rows = [
-        (pattern, judge(pattern, adaptation.held, None, today, is_text_judged=True)) for pattern in adaptation.ranked()
-    ]
-    if args.json:
-        print_json(
-            [
-                {"source": p.source, "title": p.title, "url": p.url, "score": j.score, "confidence": j.confidence.name}
-                for p, j in rows
-            ]
-        )
-    elif not rows:
-        print(NOTHING_WAITS)
-    else:
-        print_table(
-            ("confidence", "score", "source", "name"),
-            [(j.confidence.name, j.score, p.source, p.title) for p, j in rows],
-        )
     return 0
 
 

@@ -85,9 +85,7 @@ COMMANDS: dict[str, Command] = {
     "skills discover": Command(
         "discover_skills", "look for new skills in the sources that you confirmed", {"--dry-run": READS}
     ),
-    "skills adapt": Command(
-        "adapt_skills", "judge found skills; put those worth adopting on the watchlist", {"--dry-run": READS}
-    ),
+    "skills adapt": Command("adapt_skills", "judge found skills; put those worth adopting on the watchlist", CHANGES),
     "skills watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
     "vault inbox": Command(
         "inbox",

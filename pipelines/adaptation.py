@@ -17,6 +17,7 @@ from ..runtime.function_words import STOP_WORDS
 from ..runtime.slug import slugify
 from ..vault.wording import counted
 from .discovery import Pattern
+from .skills import gives_orders, is_lookalike
 from .url_identity import repository_of
 
 
@@ -115,15 +116,6 @@ _CURSOR = re.compile(
 )
 _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
-_ORDERS = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b"
-    r".{0,30}\b(?:instructions?|rules?|prompts?)\b"
-    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b"
-    r".{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
-    r"|\b(?:you (?:must|are now|should now)|system prompt|from now on|new instructions?|do not tell the user|act as)\b"
-    r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:ba|z)?sh\b|<\s*/?\s*(?:system|instructions?|assistant)\s*>"
-)
-
 _STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
 """Words without content about a skill's purpose."""
 MOST_TERMS = 16
@@ -184,22 +176,6 @@ def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:
 def _is_for_another_editor(text: str) -> bool:
     named = _VENDOR.search(text) or _CURSOR.search(text) or _CURSOR_TRADE.search(text)
     return named is not None and _OURS.search(text) is None
-
-
-def gives_orders(text: str) -> bool:
-    """Whether a text tells its reader what to do or remember, as an injected instruction does."""
-    return _ORDERS.search(text) is not None
-
-
-def is_lookalike(name: str) -> bool:
-    """Whether a word of a name mixes Latin letters with similar ones of other scripts, or uses mathematical ones."""
-    for word in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", name)):
-        scripts = {unicodedata.name(letter, "?").split(" ", 1)[0] for letter in word}
-        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}:
-            return True
-        if scripts & {"MATHEMATICAL", "FULLWIDTH"}:
-            return True
-    return False
 
 
 def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple[int, list[str]]:

@@ -6,11 +6,11 @@ Only whole sections are inserted. All other bytes of the file stay, in their ord
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from shlex import quote
 
+from ..vault.note_text import unfenced
 from ..vault.wording import cut
 from .candidate import without_opening
 from .incubation import TRASH_DAYS
@@ -22,7 +22,6 @@ HEADING_CHARACTERS = 140
 LINK_LABEL = "See deep research: "
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _DATED = re.compile(r" {0,3}##[ \t]+(\d{4}-\d{2}-\d{2})\b")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`])")
 # Beginnings of a block, a comment or a formula, which would change how the user's text below is shown.
 _BLOCK_START = re.compile(r"\A(?=[#>*+=|~`-])")
@@ -119,27 +118,12 @@ def _newline_of(text: str) -> str:
 def sections(lines: list[str]) -> list[Section]:
     """Return the sections of level two, outside fenced code, in order."""
     starts: list[tuple[int, int, str | None]] = []
-    for number, bare in _unfenced(lines):
+    for number, bare in unfenced(line.rstrip("\r\n") for line in lines):
         if (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
             dated = _DATED.match(bare)
             starts.append((number, len(heading[1]), dated[1] if dated else None))
     ends = [start for start, _, _ in starts[1:]] + [len(lines)] * bool(starts)
     return [Section(start, end, day) for (start, level, day), end in zip(starts, ends, strict=True) if level == 2]
-
-
-def _unfenced(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield number and text of each line outside fenced code."""
-    fence = ""
-    for number, line in enumerate(lines):
-        bare = line.rstrip("\r\n")
-        opening = _FENCE.match(bare)
-        if fence:
-            if bare.strip().startswith(fence) and not bare.strip().strip(fence[0]):
-                fence = ""
-        elif opening is not None:
-            fence = opening[1]
-        else:
-            yield number, bare
 
 
 def links_to(link: str) -> re.Pattern[str]:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .adaptation import gives_orders
 from .discovery import Pattern
+from .skills import gives_orders
 
 MOST_LINES = 3
 LINE_CHARACTERS = 240

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..vault.entry import fingerprint, first_heading, parse_text
+from ..vault.note_text import unfenced
 from ..vault.wording import cut
 
 LEAST_SCORE = 2.0
@@ -53,7 +54,6 @@ _LINK_ONLY = re.compile(r"\W*(?:!?\[[^\]]*\]\([^)]*\)|https?://\S+|@\S+)\W*(?:[â
 _BULLET = re.compile(r"(?P<indent>\s*)(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>\S.*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(?P<text>.*?)\s*#*\s*\Z")
 _FIELD = re.compile(r"[\s*>-]*\**(?:status|date|deciders?|authors?|tags?)\**\s*:.*", re.I)
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"'])")
 
@@ -243,7 +243,7 @@ def title_of(statement: str) -> str:
 
 def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield (line, heading, sentence) of lists and paragraphs, without code, comments, tables and quotations."""
-    heading = fence = ""
+    heading = ""
     held: list[str] = []
     begun = 0
 
@@ -254,25 +254,21 @@ def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
             if sentence:
                 yield begun, heading, sentence[:MAX_STATEMENT_CHARACTERS]
 
-    for number, line in enumerate(_blanked(text).split("\n"), start=1):
-        opening = _FENCE.match(line)
-        if fence:
-            if opening and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-            continue
-        if opening:
+    lines = _blanked(text).split("\n")
+    before = -1
+    for number, _ in unfenced(line.lstrip() for line in lines):
+        if number > before + 1:  # Code is between.
             yield from passage()
-            fence = opening[1]
-            continue
+        line, before = lines[number], number
         head, bullet = _HEADING.fullmatch(line), _BULLET.fullmatch(line)
         if head is not None or bullet is not None or not line.strip() or line.lstrip().startswith(("|", ">", "<")):
             yield from passage()
             heading = head["text"] if head is not None else heading
             if bullet is not None:
-                begun, held = number, [bullet["text"]]
+                begun, held = number + 1, [bullet["text"]]
         else:
             if not held:
-                begun = number
+                begun = number + 1
             held.append(line.strip())
     yield from passage()
 

@@ -31,6 +31,9 @@ _ORDERS = re.compile(
         \b[^.]{0,30}\b(?:instructions?|rules?|prompts?|guidelines|directions|messages|memory)\b
     | \b(?:save|store|remember|record|memori[sz]e)\b[^.]{0,40}\bas\ (?:an?\ )?
         (?:\w+\ )?(?:rule|preference|memory|instruction|always[- ]load)\b
+    | \b(?:save|store|remember|add|keep|note)\b[^.]{0,30}\b(?:this|that|it|following)\b
+        [^.]{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|instructions?)\b
+    | \bfrom\ now\ on\b
     | \b(?:do\ not|don't|never|without)\ (?:tell(?:ing)?|inform(?:ing)?|mention(?:ing)?|notify(?:ing)?|ask(?:ing)?)\b
         [^.]{0,30}\b(?:user|human|operator|developer)\b
     | \b(?:new|updated|real|actual|hidden)\ (?:system\ )?(?:instructions?|prompt)\s*:
@@ -115,16 +118,21 @@ def gives_orders(text: str) -> bool:
     return _ORDERS.search(" ".join(bare.split())) is not None
 
 
-def mixes_scripts(name: str) -> bool:
-    """Whether a name has letters of more than one alphabet, which may imitate each other."""
-    alphabets = {unicodedata.name(c, "?").split(" ", 1)[0] for c in name if c.isalpha()}
-    return len(alphabets) > 1
+def is_lookalike(name: str) -> bool:
+    """Whether a word of a name mixes Latin letters with similar ones of other scripts, or uses mathematical ones."""
+    for word in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", name)):
+        scripts = {unicodedata.name(letter, "?").split(" ", 1)[0] for letter in word}
+        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}:
+            return True
+        if scripts & {"MATHEMATICAL", "FULLWIDTH"}:
+            return True
+    return False
 
 
 def entry_name(skill: Skill) -> str:
-    """Return `<repo>--<skill>`, with a hash for a name in mixed alphabets, so that it cannot pass for another one."""
+    """Return `<repo>--<skill>`, with a hash for a lookalike name, so that it cannot pass for another one."""
     name = slugify(skill.name, NAME_CHARACTERS, "skill")
-    if mixes_scripts(skill.name):
+    if is_lookalike(skill.name):
         name += "-" + hashlib.sha256(skill.name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{slugify(skill.repo, REPO_CHARACTERS, 'unknown-repo')}--{name}"
 

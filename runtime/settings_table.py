@@ -218,10 +218,10 @@ class ResearchSection:
         variable=None,
     )
     providers: str = _text(
-        "wikipedia, github, hackernews, arxiv",
+        "wikipedia, github, hackernews",
         "Which are asked, in this order, after searxng.",
-        r"((wikipedia|github|hackernews|arxiv)(\s*,\s*(wikipedia|github|hackernews|arxiv))*)?",
-        "some of wikipedia, github, hackernews, arxiv, with commas",
+        r"((wikipedia|github|hackernews)(\s*,\s*(wikipedia|github|hackernews))*)?",
+        "some of wikipedia, github, hackernews, with commas",
         variable=None,
     )
     searxng: str = _text(

@@ -1,15 +1,13 @@
 """Show what was said in a session around the evidence of an entry, read from its transcript if it still exists.
 
-A transcript may have a gigabyte, so the record is searched as bytes and only the lines around it are parsed. The result
-is scrubbed like mined text, and without private passages.
+The result is scrubbed like mined text, and without private passages.
 """
 
 from __future__ import annotations
 
-import mmap
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from ..pipelines.reading.context import occasion
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.layout import resolve_within
 from ..runtime.settings import Settings
-from ..sources.transcripts.compressed import IN_DATABASE, is_there, last_written, open_bytes, transcript_status
+from ..sources.transcripts.compressed import is_there, last_written
 from ..sources.transcripts.hosts import find_session, open_transcript
 from ..sources.transcripts.opencode import DATABASE
 from ..vault.entry import Source
@@ -27,16 +25,10 @@ from ..vault.turn import Origin, Role, Turn
 
 BEFORE, AFTER = 3, 2
 """How many pieces of the session are shown around a piece of evidence."""
-BACK_LINES, BACK_BYTES = 60, 200_000
-READ_BYTES = 4_000_000
-"""How far is read before the first record, whichever is less, and after the last."""
 MOST_CHARACTERS = 1_200
 MOST_SCRUBBED = 20_000
 """A longer piece is cut here before scrubbing: far enough after the shown part that no secret is cut in two."""
 MOST_PIECES = 40
-MOST_RECORDS = 20
-"""Limit, because each may need a search through the whole transcript."""
-_LINE = "line:"
 
 
 @dataclass(frozen=True)
@@ -73,16 +65,14 @@ def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
     """
     source = next((source for source in sources if source.session and source.records), None)
     transcript = find_transcript(settings, source) if source is not None else None
-    answered = ""
+    answered = agent_said = ""
     with suppress(OSError, KeyError):
-        if source is not None and transcript is not None and (offsets := list(_offsets(transcript, source.records))):
-            agent_said = ""
-            for turn in open_transcript(transcript, _lines_before(transcript, min(offsets)), look_back=False):
-                if turn.record in source.records or turn.offset > min(offsets):
-                    answered = occasion(turn, agent_said) if turn.is_users_words else ""
-                    break
-                if turn.origin is Origin.ASSISTANT:
-                    agent_said = turn.text
+        for turn in open_transcript(transcript) if source is not None and transcript is not None else ():
+            if source is not None and turn.record in source.records:
+                answered = occasion(turn, agent_said) if turn.is_users_words else ""
+                break
+            if turn.origin is Origin.ASSISTANT:
+                agent_said = turn.text
     return scrub(answered, Policy.FULL)
 
 
@@ -119,16 +109,11 @@ def find_transcript(settings: Settings, source: Source) -> Path | None:
 
 def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
     """Return the pieces around each record in the order of the session, without duplicates."""
-    wanted = frozenset(records)
-    offsets = list(_offsets(path, records))
-    if not offsets:
-        return
-    start = _lines_before(path, min(offsets))
-    reader = filter(_shown_text, open_transcript(path, start, look_back=False))
+    wanted, missing = frozenset(records), set(records)
     before: deque[Turn] = deque(maxlen=BEFORE)
-    left, count, seen = 0, 0, set(wanted)
-    for turn in reader:
-        if turn.offset > max(offsets) + READ_BYTES or count >= MOST_PIECES:
+    left = count = 0
+    for turn in filter(_shown_text, open_transcript(path)):
+        if count >= MOST_PIECES:
             return
         if turn.record in wanted:
             for earlier in before:
@@ -136,56 +121,16 @@ def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
             count += len(before) + 1
             before.clear()
             yield _piece(turn, is_evidence=True)
-            seen.discard(turn.record)
+            missing.discard(turn.record)
             left = AFTER
         elif left:
             yield _piece(turn, is_evidence=False)
             count += 1
             left -= 1
-        elif not seen:
+        elif not missing:
             return
         else:
             before.append(turn)
-
-
-def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
-    """Return where the records' lines begin. A record without an id is named after that offset."""
-    if transcript_status(path).size == 0:
-        return
-    written_names = open_transcript(path).written_names
-    with _text_of(path) as data:
-        for record in records[:MOST_RECORDS]:
-            if record.startswith(_LINE):
-                with suppress(ValueError):
-                    yield min(int(record.removeprefix(_LINE)), len(data))
-            elif record:
-                # A line that carries the id, else any line that mentions it, in an unknown format.
-                names = (*written_names(record), record.encode("utf-8", "replace"))
-                if (at := next((found for name in names if (found := data.find(name)) >= 0), -1)) >= 0:
-                    yield data.rfind(b"\n", 0, at) + 1
-
-
-@contextmanager
-def _text_of(path: Path) -> Iterator[bytes | mmap.mmap]:
-    if IN_DATABASE in path.name:
-        with open_bytes(path) as rows:
-            yield rows.read(-1)
-    else:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield data
-
-
-def _lines_before(path: Path, offset: int) -> int:
-    """Return the offset BACK_LINES lines before the one at `offset`, but at most BACK_BYTES before it."""
-    begin = max(0, offset - BACK_BYTES)
-    with open_bytes(path) as file:
-        file.seek(begin)
-        data = file.read(offset - begin)
-    at = len(data)
-    for _ in range(BACK_LINES + 1):
-        if (at := data.rfind(b"\n", 0, at)) < 0:
-            return begin + data.find(b"\n") + 1 if begin else 0
-    return begin + at + 1
 
 
 def _shown_text(turn: Turn) -> str:

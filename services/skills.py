@@ -1,19 +1,15 @@
 """Keep one entry for each skill on this machine, in step with its source.
 
-A child process reads the skills, whose files are untrusted, and prints their scrubbed descriptions; this process
-decides and writes. Each step changes one file, so an interrupted run can simply be repeated.
-
-`python -m memoryvault.services.skills` is the child: the roots as JSON on stdin, a scan as JSON on stdout.
+Their files are untrusted: what is read of them is limited and scrubbed. Each step changes one file, so an interrupted
+run can simply be repeated.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +23,8 @@ from ..pipelines.skills import (
     WriteSkill,
     body_of,
     gives_orders,
+    is_lookalike,
     merged_body,
-    mixes_scripts,
     plan_skills,
     quote_digest,
     quote_of,
@@ -36,12 +32,10 @@ from ..pipelines.skills import (
 )
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
-from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings
 from ..runtime.slug import free_slug
 from ..sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
 from ..sources.skills.reading import read_skill
-from ..tasks.queue import supervisor
 from ..vault.entry import SKILL_KIND, Entry, Source
 from ..vault.fields import StoreValue
 from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
@@ -53,7 +47,6 @@ from .cursors import Cursors
 SCAN = "skills"
 """Scan name of the folders that are searched in addition to the host's own."""
 MAX_SKILLS = 5000
-NICENESS = 10
 
 
 @dataclass(frozen=True)
@@ -196,7 +189,7 @@ def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
                 warnings.append(f"{shown}: it is empty")
                 continue
             warnings += [f"{shown}: {warning}" for warning in text.warnings]
-            if mixes_scripts(text.name):
+            if is_lookalike(text.name):
                 warnings.append(f"{shown}: its name {text.name!r} mixes alphabets: it may only look like another's")
             if gives_orders(f"{text.name} {text.description} {text.summary}"):
                 warnings.append(f"{shown}: its description gives orders to the agent that reads it; it is not shown")
@@ -357,20 +350,3 @@ def _skill_fields(skill: Skill, quote: str) -> dict[str, StoreValue]:
 
 def _ours(text: str) -> Scrubbed:
     return Scrubbed.trusted(text, reason="scrubbed where it was read; paths and digests are this machine's")
-
-
-# The job
-
-
-def main() -> int:
-    """Run the child process."""
-    supervisor.watch_parent()
-    lower_priority(NICENESS)
-    request = json.load(sys.stdin)
-    roots = [SkillRoot(**{**root, "path": Path(root["path"])}) for root in request["roots"]]
-    json.dump(asdict(scan(roots, request["home"])), sys.stdout)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

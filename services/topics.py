@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
-from ..pipelines.topic_index import index_lines, line_for, over_the_limit, rebuilt, with_line, without_lines
+from ..pipelines.topic_index import line_for, over_the_limit, rebuilt, with_line, without_lines
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
@@ -52,7 +52,6 @@ class Topic:
     body: str
     hash: str
     """Start of the content hash, as `replace` expects it."""
-    indexed: bool
 
 
 class Topics:
@@ -79,7 +78,6 @@ class Topics:
     def all(self) -> list[Topic]:
         """Return all topics by slug; `VaultStore.passed_over` says why others cannot be read or called so."""
         self._journal.recover()
-        listed = {one.file for one in index_lines(self._index())}
         topics = []
         for slug in self._stems():
             if not _SLUG.fullmatch(slug):
@@ -87,7 +85,7 @@ class Topics:
                 self._store.passed_over[path] = f"{path}: its name can't be used as a slug: rename it"
                 continue
             try:
-                topics.append(self._topic(slug, f"{slug}.md" in listed))
+                topics.append(self._topic(slug))
             except EntryNotFound:
                 continue
             except NO_TOPIC as error:
@@ -100,7 +98,7 @@ class Topics:
         if _checked(slug) not in self._slugs():
             raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
         self._refuse_merge(slug, self._store.read(f"{self.folder}/{slug}.md"))
-        return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
+        return self._topic(slug)
 
     def write(
         self,
@@ -145,7 +143,7 @@ class Topics:
                 changes.append(Change(self.index_path, index, new_index))
             if changes:
                 self._commit(changes, f"wrote topic {slug}")
-            return self._topic(slug, True)
+            return self._topic(slug)
 
     def remove(self, slug: str) -> str:
         """Archive a topic, remove its index line, and return the archive path. Raises EntryNotFound."""
@@ -174,7 +172,7 @@ class Topics:
             lines = {}
             for slug in self._slugs():
                 with suppress(*NO_TOPIC):
-                    topic = self._topic(slug, True)
+                    topic = self._topic(slug)
                     lines[slug] = line_for(topic.name, slug, topic.description)
             after = rebuilt(index or "", lines)
             change = self._index_change(index, after)
@@ -285,7 +283,7 @@ class Topics:
     def _index(self) -> str:
         return self._index_text() or ""
 
-    def _topic(self, slug: str, indexed: bool) -> Topic:
+    def _topic(self, slug: str) -> Topic:
         path = f"{self.folder}/{slug}.md"
         entry = self._store.read(path)
         return Topic(
@@ -297,7 +295,6 @@ class Topics:
             updated=entry.updated or entry.created or "",
             body=entry.body,
             hash=entry.content_hash[:SHOWN_HASH_CHARACTERS],
-            indexed=indexed,
         )
 
     @staticmethod

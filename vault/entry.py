@@ -15,7 +15,7 @@ from ..runtime.normal_form import fingerprint as fingerprint
 from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, out_of_use, split_header
-from .note_text import decode_note, encode_note
+from .note_text import decode_note, encode_note, unfenced
 from .project import project_of_note
 from .statuses import is_in_use, meant_status
 from .wording import cut
@@ -233,25 +233,15 @@ def _topic_type(fields: Mapping[str, object]) -> tuple[str, ...]:
     return (found,) if found in TYPES else ()
 
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
 
 
 def first_heading(body: str) -> str | None:
     """Return the text of the first `# heading` outside fenced code, or None."""
-    fence = ""
-    for line in body.split("\n"):
-        line = line.rstrip("\r")
-        opening = _FENCE.match(line)
-        if fence:
-            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-        elif opening is not None:
-            fence = opening[1]
-        else:
-            heading = _HEADING.fullmatch(line)
-            if heading is not None and heading[1]:
-                return heading[1].strip()
+    for _, line in unfenced(body.split("\n")):
+        heading = _HEADING.fullmatch(line.rstrip("\r"))
+        if heading is not None and heading[1]:
+            return heading[1].strip()
     return None
 
 

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from .header import split_header
 from .wording import CUT
 
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than the 128 that stand for a byte under `surrogateescape`."""
+
+
+def unfenced(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield number, from 0, and text of each line outside fenced code."""
+    fence = ""
+    for number, line in enumerate(lines):
+        opening = _FENCE.match(line)
+        if fence:
+            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif opening is not None:
+            fence = opening[1]
+        else:
+            yield number, line
 
 
 def normalize_note_text(text: str) -> str:

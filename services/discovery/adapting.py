@@ -41,7 +41,7 @@ from ..spending import BudgetRefused, Cap, SpendingBook
 from ..stores import vault_store
 from .fetch_child import MAX_TEXT_CHARACTERS, Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
-from .politeness import AskedHost, own_machine
+from .politeness import AskedHost
 from .watchlist import CopyRefused, Watchlist
 
 log = logging.getLogger(__name__)
@@ -226,13 +226,7 @@ class Adaptation:
 
     def _ask(self, request: FetchRequest) -> FetchResult | None:
         """Return the response; None if requests are off or the host is to be left alone."""
-        host = AskedHost(self._hosts, request.url)
-        if self._fetch is None or host.not_before():
-            return None
-        host.be_polite()
-        result = self._fetch(request)
-        host.remember(result)
-        return result
+        return None if self._fetch is None else AskedHost(self._hosts, request.url).ask(self._fetch, request)
 
     def _local_text(self, pattern: Pattern) -> str:
         """Return the SKILL.md of a pattern in a local folder that the user named; '' for any other."""
@@ -254,7 +248,7 @@ class Adaptation:
         if known is not None and 0 <= time.time() - float(known["at"]) < FACTS_SECONDS:
             return facts_from(known["facts"])
         url = repository_address(self._settings.discovery.github_api, *repository)
-        result = self._ask(FetchRequest("facts", url, allow=own_machine(url)))
+        result = self._ask(FetchRequest("facts", url))
         if result is None or result.problem or not result.facts:
             return None
         self._facts_known.set(name, {"at": time.time(), "facts": dict(result.facts)})

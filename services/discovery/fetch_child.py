@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
+from ...pipelines.discovery import is_own_machine
 from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings, child_environment
@@ -51,8 +53,14 @@ class FetchRequest:
     page: str = ""
     etag: str = ""
     modified: str = ""
-    allow: tuple[tuple[str, int], ...] = ()
-    """Hosts and ports of this machine that the user named."""
+
+    @property
+    def allow(self) -> tuple[tuple[str, int], ...]:
+        """Host and port if the user named an address of this machine or network; a page, as a list names it, cannot."""
+        if self.kind == "text" or not is_own_machine(self.url):
+            return ()
+        parts = urlsplit(self.url)
+        return ((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)),)
 
     @property
     def shown(self) -> str:
@@ -189,8 +197,7 @@ def main() -> int:
     # macOS does not know the limit and goes without it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    value = json.load(sys.stdin)
-    request = FetchRequest(**{**value, "allow": tuple((str(host), int(port)) for host, port in value["allow"])})
+    request = FetchRequest(**json.load(sys.stdin))
     try:
         found = fetch(request)
     except MemoryError:

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from ...pipelines.discovery import is_own_machine
 from ..cursors import Cursors
-from .fetch_child import FetchResult
+from .fetch_child import Fetch, FetchRequest, FetchResult
 
 PAUSE_SECONDS = 2.0
 """Pause between two requests to one host."""
@@ -56,6 +55,15 @@ class AskedHost:
             return ""
         return f"{self.name} is left alone until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
 
+    def ask(self, fetch: Fetch, request: FetchRequest) -> FetchResult | None:
+        """Return the response; None if the host is to be left alone."""
+        if self.not_before():
+            return None
+        self.be_polite()
+        result = fetch(request)
+        self.remember(result)
+        return result
+
     def be_polite(self) -> None:
         """Wait until the required pause after the last request is over."""
         asked = float((self._cursors.get(self._key) or {}).get("asked") or 0)
@@ -84,11 +92,3 @@ class AskedHost:
         else:
             state |= {"failures": 0, "not_before": 0.0}
         self._cursors.set(self._key, state)
-
-
-def own_machine(url: str) -> tuple[tuple[str, int], ...]:
-    """Return host and port if the user named an address of this machine or network; a page cannot."""
-    if not is_own_machine(url):
-        return ()
-    parts = urlsplit(url)
-    return ((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)),)

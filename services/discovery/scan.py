@@ -38,7 +38,7 @@ from ..stores import vault_store
 from .adapting import SOURCES_NOTE, seed_note, sources_of
 from .fetch_child import Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
-from .politeness import AskedHost, own_machine
+from .politeness import AskedHost
 
 log = logging.getLogger(__name__)
 
@@ -168,27 +168,21 @@ class Discovery:
 
     def _scan(self, source: Source, everything: bool) -> SourceReport:
         name = source.identity
-        cursor = dict(self._cursors.get(name) or {})
+        cursor = self._cursors.get(name) or {}
         request = self._request(source, {} if everything else cursor)
         host = AskedHost(self._cursors, request.url, clock=self._clock, pause=self._pause)
-        if request.kind == "folder":
-            result = self._fetch(request)
-        elif until := host.not_before():
-            return SourceReport(source, "waiting", detail=host.left_alone(), again_at=until)
-        else:
-            host.be_polite()
-            result = self._fetch(request)
-            host.remember(result)
+        result = self._fetch(request) if request.kind == "folder" else host.ask(self._fetch, request)
+        if result is None:
+            return SourceReport(source, "waiting", detail=host.left_alone(), again_at=host.not_before())
         if result.problem:
             # The host is left alone for a while: retrying the job sooner would waste an attempt.
             return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
         if result.unchanged:
-            self._cursors.set(name, {**cursor, "checked": self._clock()})
             return SourceReport(source, "unchanged")
         return self._take_in(source, name, cursor, result, everything)
 
     def _take_in(
-        self, source: Source, name: str, cursor: dict[str, Json], result: FetchResult, everything: bool
+        self, source: Source, name: str, cursor: Mapping[str, Json], result: FetchResult, everything: bool
     ) -> SourceReport:
         seen = cursor.get("known")
         first = not isinstance(seen, list)
@@ -204,8 +198,6 @@ class Discovery:
                 "known": list(remembered(known, brought.known) if everything else brought.known),
                 "etag": result.etag,
                 "modified": result.modified,
-                "checked": self._clock(),
-                "first": cursor.get("first") or self._today().isoformat(),
             },
         )
         baseline = len(result.items) if first and not everything else 0
@@ -218,19 +210,19 @@ class Discovery:
         match source.kind:
             case "topic":
                 url = search_address(api, target, self._today() - timedelta(days=TOPIC_DAYS))
-                return FetchRequest("topic", url, allow=own_machine(url))
+                return FetchRequest("topic", url)
             case "folder":
                 if not target.startswith(("http://", "https://")):
                     return FetchRequest("folder", expand_home(target, self._settings.environment))
                 tree = tree_address(api, target)
                 if tree is not None:
-                    return FetchRequest("tree", tree, target, etag, modified, own_machine(tree))
-                return FetchRequest("list", target, target, etag, modified, own_machine(target))
+                    return FetchRequest("tree", tree, target, etag, modified)
+                return FetchRequest("list", target, target, etag, modified)
             case "feed":
-                return FetchRequest("feed", target, target, etag, modified, own_machine(target))
+                return FetchRequest("feed", target, target, etag, modified)
             case "list":
                 raw = raw_address(target)
-                return FetchRequest("list", raw, target if raw == target else raw, etag, modified, own_machine(target))
+                return FetchRequest("list", raw, target if raw == target else raw, etag, modified)
 
     def _today(self) -> date:
         return local_day(self._clock())

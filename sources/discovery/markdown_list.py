@@ -15,13 +15,13 @@ from html import unescape
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
+from ...vault.note_text import unfenced
 from .markdown_text import text_of_html
 from .source_item import MAX_LISTED, SourceItem, source_item
 
 MAX_LINE_CHARACTERS = 20_000
 _LINKS_A_LINE = 200
 _WORDS_OF_A_NAME = 8
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"[ \t>]*(?:[-*+•◦▪‣]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<rest>\S.*)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<rest>\S.*)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
@@ -115,7 +115,10 @@ def markdown_items(text: str, base: str) -> list[SourceItem]:
     """Return the items in order, each name at an address once. `base`: the list's own address."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG_OVER_LINES.sub(lambda tag: tag[0].replace("\n", " "), text)
-    lines = [_with_plain_links(line[:MAX_LINE_CHARACTERS]) for line in _outside_fences(text.split("\n"))]
+    rows = text.split("\n")
+    lines = [""] * len(rows)
+    for number, line in unfenced(rows):
+        lines[number] = _with_plain_links(line[:MAX_LINE_CHARACTERS])
     definitions = {
         match["label"].casefold(): match["url"] for line in lines if (match := _DEFINITION.match(line)) is not None
     }
@@ -137,21 +140,6 @@ def _without_comments(text: str) -> str:
             break
         parts.append(after)
     return "".join(parts)
-
-
-def _outside_fences(lines: Sequence[str]) -> Iterator[str]:
-    fence = ""
-    for line in lines:
-        opening = _FENCE.match(line)
-        if fence:
-            if opening is not None and opening[1].startswith(fence) and not line.strip().strip(fence[0]):
-                fence = ""
-            yield ""
-        elif opening is not None:
-            fence = opening[1]
-            yield ""
-        else:
-            yield line
 
 
 def _with_plain_links(line: str) -> str:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .lines import as_text, clean, holds_only
-from .reader import JSON_COLONS, TranscriptReader
+from .reader import TranscriptReader
 from .whose_words import entered_text, has_machines_form
 
 LOG = Path(".system_generated", "logs", "transcript.jsonl")
 TYPED_RECORD = frozenset({"step_index", "source", "type", "status", "created_at", "content"})
-_STEP = "step:"
 _REQUEST = re.compile(r"\s*<USER_REQUEST>\n?(.*?)</USER_REQUEST>", re.DOTALL)
 _NOT_TOOLS = frozenset({"PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT", "USER_INPUT"})
 _NAMES: Mapping[str, str] = {
@@ -37,8 +35,8 @@ class AntigravityReader(TranscriptReader):
     host: ClassVar[str] = "antigravity"
     record_start: ClassVar[bytes] = b'{"step_index":'
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
-        super().__init__(path, offset, look_back, read_until)
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
+        super().__init__(path, offset, read_until)
         parts = path.parts[-len(LOG.parts) :]
         self.session = path.parents[len(LOG.parts) - 1].name if parts == LOG.parts else path.stem
 
@@ -74,12 +72,7 @@ class AntigravityReader(TranscriptReader):
 
     def _name_of(self, record: dict[str, Any]) -> str:
         step = record.get("step_index")
-        return f"{_STEP}{step}" if isinstance(step, int) else ""
-
-    @classmethod
-    def written_names(cls, record: str) -> Iterator[bytes]:
-        for colon, end in product(JSON_COLONS, ",}"):
-            yield f'"step_index"{colon}{record.removeprefix(_STEP)}{end}'.encode()
+        return f"step:{step}" if isinstance(step, int) else ""
 
 
 def _calls(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -95,8 +95,8 @@ class ClaudeReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
-        super().__init__(path, offset, look_back, read_until)
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
+        super().__init__(path, offset, read_until)
         self._seen: set[bytes] = set()
         """Hashes of records (by kind and id) and of the user's words (by time and text)."""
         self._offered: dict[str, frozenset[str]] = {}

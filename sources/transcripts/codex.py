@@ -48,8 +48,8 @@ class CodexReader(TranscriptReader):
     host: ClassVar[str] = "codex"
     record_start: ClassVar[bytes] = b'{"timestamp":'
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
-        super().__init__(path, offset, look_back, read_until)
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
+        super().__init__(path, offset, read_until)
         self._is_typed = False
         """Whether every header in the file says that a person types there; a fork or a run that goes on with the
         session adds its own."""

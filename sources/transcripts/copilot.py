@@ -24,8 +24,8 @@ class CopilotReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"type":"user.message"'
     record_id: ClassVar[str] = "id"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
-        super().__init__(path, offset, look_back, read_until)
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
+        super().__init__(path, offset, read_until)
         self.session = path.parent.name if path.stem == "events" else path.stem
         self._seen: set[str] = set()
 

@@ -34,8 +34,8 @@ class GeminiReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"id":'
     record_id: ClassVar[str] = "id"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
-        super().__init__(path, offset, look_back, read_until)
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
+        super().__init__(path, offset, read_until)
         self._typed: dict[str, list[str]] = {}
         """By words: the times of their entries in the typed list."""
         self._said: Counter[str] = Counter()

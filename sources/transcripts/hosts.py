@@ -111,16 +111,10 @@ def holds_records(path: Path) -> bool:
     return any(not line.too_long and parse_object(line.data) is not None for line in complete_lines(path))
 
 
-def open_transcript(
-    path: Path,
-    offset: int = 0,
-    host: str | None = None,
-    look_back: bool = True,
-    read_until: int = 0,
-) -> TranscriptReader:
+def open_transcript(path: Path, offset: int = 0, host: str | None = None, read_until: int = 0) -> TranscriptReader:
     """Return the reader of a session; its arguments are those of TranscriptReader.
 
     A host that is neither given nor recognised is taken for Claude Code, whose reader accepts unknown records.
     Raises KeyError for an unknown host, OSError for a file that can't be read.
     """
-    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, read_until)
+    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, read_until)

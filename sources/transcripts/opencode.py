@@ -56,8 +56,8 @@ class OpenCodeReader(TranscriptReader):
     record_start: ClassVar[bytes] = b'{"id":"prt_'
     record_id: ClassVar[str] = "id"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
-        super().__init__(path, offset, look_back, read_until)
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
+        super().__init__(path, offset, read_until)
         self.session = path.name.partition("#")[2] or path.stem
 
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:

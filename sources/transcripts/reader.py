@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from .lines import as_text, begins_line, clean, lines_from, one_line, parse_obje
 from .typed_list import NO_LIST, TypedList
 from .whose_words import apart_ranges, pasted_ranges, strip_private
 
-JSON_COLONS = (":", ": ")
-"""The two ways to write the colon between a field and its value."""
 ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 """Origins of what was entered at the prompt, and so is in the list of typed lines, where there is one."""
 HEADER_BUFFER_BYTES = 4 << 10
@@ -53,14 +50,12 @@ class TranscriptReader(ABC):
     record_id: ClassVar[str] = ""
     """The field with a record's id; '' where records have none, and are named by their place in the file."""
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, read_until: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
 
         `read_until`: where the last reading ended; the file may have been rewritten between `offset` and there.
-        Without `look_back` only the header is read of what precedes `offset`.
         """
         self.path = path
-        self._may_look_back = look_back
         self.session = path.stem
         self._cwd: str | None = None
         self._timestamp: str | None = None
@@ -103,7 +98,7 @@ class TranscriptReader(ABC):
             self.restarted = True
             self._start = self.end_offset = self._offset_of_line = 0
         self._read_header(self._header_records(file))
-        if self._start > 0 and not self.headless and self._may_look_back:
+        if self._start > 0 and not self.headless:
             self._look_back(file)
 
     def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
@@ -215,13 +210,6 @@ class TranscriptReader(ABC):
     def _name_of(self, record: dict[str, Any]) -> str:
         """Return the host's id of the record; '' where there is none."""
         return as_text(record.get(self.record_id)) if self.record_id else ""
-
-    @classmethod
-    def written_names(cls, record: str) -> Iterator[bytes]:
-        """Yield the bytes by which a record with this id names itself; other records may only mention the id."""
-        if cls.record_id:
-            for colon in JSON_COLONS:
-                yield f"{json.dumps(cls.record_id)}{colon}{json.dumps(record)}".encode()
 
     def _at_end(self) -> Iterator[Turn]:
         """Yield turns that were held back until the end."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import re
 import sys
 import zlib
 from contextlib import suppress
 
-_GZIP = zlib.MAX_WBITS | 16
-"""Mode of zlib: a gzip header is expected."""
 _META_BYTES = 2048
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-zA-Z0-9_.:-]{1,40})""")
@@ -27,56 +27,22 @@ _DIGITS_OF_A_CHARACTER = 7
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-class BodyTooLarge(Exception):
-    """The body has more bytes than allowed, as sent or as decompressed."""
-
-
 class BodyBroken(Exception):
     """The body is not in the encoding of its header, or that encoding was not asked for."""
 
 
-class BoundedBody:
-    """Collects and decompresses a body piece by piece, so that memory never exceeds the limit."""
-
-    def __init__(self, content_encoding: str, max_bytes: int) -> None:
-        encoding = content_encoding.strip().lower()
-        if encoding not in ("", "identity", "gzip", "x-gzip"):
-            raise BodyBroken(f"content-encoding {encoding[:40]!r} was not asked for")
-        self._max_bytes = max_bytes
-        self._received = 0
-        self._body = bytearray()
-        self._inflate = zlib.decompressobj(_GZIP) if encoding in ("gzip", "x-gzip") else None
-        self._started = False
-
-    def feed(self, data: bytes) -> None:
-        """Add received bytes. Raises BodyTooLarge, BodyBroken."""
-        self._received += len(data)
-        if self._received > self._max_bytes:
-            raise BodyTooLarge
-        if self._inflate is None:
-            self._body += data
-            return
-        try:
-            self._inflate_all(data)
-        except zlib.error as error:
-            raise BodyBroken(f"broken gzip: {error}") from error
-
-    def _inflate_all(self, data: bytes) -> None:
-        assert self._inflate is not None
-        while data:
-            if self._inflate.eof:
-                self._inflate = zlib.decompressobj(_GZIP)  # The next member of the file.
-            self._body += self._inflate.decompress(data, self._max_bytes - len(self._body) + 1)
-            self._started = True
-            if len(self._body) > self._max_bytes:
-                raise BodyTooLarge
-            data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
-
-    def finish(self) -> bytes:
-        """Return the whole body. Raises BodyBroken if it was cut short."""
-        if self._inflate is not None and self._started and not self._inflate.eof:
-            raise BodyBroken("gzip was cut short")
-        return bytes(self._body)
+def unpacked(body: bytes, content_encoding: str, max_bytes: int) -> bytes:
+    """Decompress a body, of which no more than `max_bytes` + 1 are returned. Raises BodyBroken."""
+    encoding = content_encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        raise BodyBroken(f"content-encoding {encoding[:40]!r} was not asked for")
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+            return file.read(max_bytes + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise BodyBroken(f"broken gzip: {error}") from error
 
 
 def decoded_text(body: bytes, content_type: str) -> str:

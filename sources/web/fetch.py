@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ... import __version__
 from ...runtime.errors import MemoryVaultError
 from .addresses import Resolver, is_own_network, is_public, resolve_within, system_resolver
-from .decoding import BodyBroken, BodyTooLarge, BoundedBody, decoded_text
+from .decoding import BodyBroken, decoded_text, unpacked
 
 if TYPE_CHECKING:
     import ssl
@@ -181,40 +181,55 @@ class Fetcher:
         content_types: Collection[str] | None,
     ) -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
         """Return the target of a redirect, or status, headers and body. No cookie or connection is kept."""
-        import httpcore
+        import asyncio
+
         import httpx
 
-        from .pinned import PinnedBackend, PinnedTransport
+        connected = False
 
-        backend = PinnedBackend(addresses, self._limits.connect_seconds, deadline)
-        # Not br and zstd: the size of their output cannot be limited while they decode.
-        sent = {"accept": "*/*", **headers, "user-agent": USER_AGENT, "accept-encoding": "gzip"}
-        transport = PinnedTransport(backend, self._tls() if url.scheme == "https" else None)
-        try:
-            with httpx.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=None) as client:
+        async def trace(event: str, _: object) -> None:
+            nonlocal connected
+            connected |= event == "connection.connect_tcp.complete"
+
+        async def ask(address: str) -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
+            # Not br and zstd: the size of their output cannot be limited while they decode.
+            sent = {"accept": "*/*", **headers, "user-agent": USER_AGENT, "accept-encoding": "gzip"}
+            # The name is not resolved again, since it may lead elsewhere by now (DNS rebinding).
+            named = {"host": url.netloc.decode("ascii"), **sent}
+            extensions = {"sni_hostname": url.raw_host.decode("ascii"), "trace": trace}
+            timeout = httpx.Timeout(None, connect=self._limits.connect_seconds)
+            tls = self._tls() if url.scheme == "https" else False
+            async with httpx.AsyncClient(verify=tls, trust_env=False, timeout=timeout) as client:
                 client.headers.clear()
-                with client.stream("GET", url, headers=sent) as response:
+                pinned = url.copy_with(host=address)
+                async with client.stream("GET", pinned, headers=named, extensions=extensions) as response:
                     if response.status_code == 304 and _CONDITIONS.isdisjoint(sent):
                         raise FetchFailed(f"{_shown(url)}: status 304, though nothing of it is known here", status=304)
-                    return self._answer(url, response, deadline, content_types)
-        except (httpcore.TimeoutException, httpx.TimeoutException) as error:
-            raise FetchFailed(f"{_shown(url)}: no answer in time", unsent=not backend.connected) from error
-        except (
-            httpx.HTTPError,
-            httpx.InvalidURL,
-            httpcore.NetworkError,
-            httpcore.ProtocolError,
-            UnicodeError,  # httpx parses the target of a redirect that it does not follow.
-            OSError,
-        ) as error:
-            reason = str(error)[:200] or type(error).__name__
-            raise FetchFailed(f"{_shown(url)}: {reason}", unsent=not backend.connected) from error
+                    return await self._answer(url, response, content_types)
 
-    def _answer(
-        self, url: httpx.URL, response: httpx.Response, deadline: float, content_types: Collection[str] | None
+        async def ask_in_time() -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
+            # httpx limits the time of each read only: a server could send a byte a second for ever.
+            async with asyncio.timeout(deadline - time.monotonic()):
+                for address in addresses[:-1]:
+                    try:
+                        return await ask(address)
+                    except (httpx.ConnectError, httpx.ConnectTimeout):
+                        if connected:
+                            raise
+                return await ask(addresses[-1])
+
+        try:
+            return asyncio.run(ask_in_time())
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise FetchFailed(f"{_shown(url)}: no answer in time", unsent=not connected) from error
+        # httpx parses the target of a redirect that it does not follow.
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError) as error:
+            reason = str(_first_cause(error))[:200] or type(error).__name__
+            raise FetchFailed(f"{_shown(url)}: {reason}", unsent=not connected) from error
+
+    async def _answer(
+        self, url: httpx.URL, response: httpx.Response, content_types: Collection[str] | None
     ) -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
-        import httpcore
-
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code in _REDIRECTS and "location" in headers:
             return _parsed(headers["location"], base=url)
@@ -227,18 +242,19 @@ class Fetcher:
         type_ = headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_types is not None and response.status_code != 304 and type_ not in content_types:
             raise FetchFailed(f"{_shown(url)}: its type is {type_[:60] or 'not given'!r}", status=response.status_code)
+        most, received = self._limits.max_bytes, bytearray()
+        too_large = FetchFailed(f"{_shown(url)}: more than {most} bytes", status=response.status_code)
+        async for piece in response.aiter_raw():
+            received += piece
+            if len(received) > most:
+                raise too_large
         try:
-            body = BoundedBody(headers.get("content-encoding", ""), self._limits.max_bytes)
-            for piece in response.iter_raw():
-                body.feed(piece)
-                if time.monotonic() > deadline:
-                    raise httpcore.ReadTimeout("out of time")
-            return response.status_code, headers, body.finish()
-        except BodyTooLarge:
-            limit = f"more than {self._limits.max_bytes} bytes"
-            raise FetchFailed(f"{_shown(url)}: {limit}", status=response.status_code) from None
+            body = unpacked(bytes(received), headers.get("content-encoding", ""), most)
         except BodyBroken as error:
             raise FetchFailed(f"{_shown(url)}: {error}", status=response.status_code) from error
+        if len(body) > most:
+            raise too_large
+        return response.status_code, headers, body
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:
@@ -246,6 +262,13 @@ class Fetcher:
 
             self._context = httpx.create_ssl_context(trust_env=False)
         return self._context
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """Return the error of the system, which the layers below httpx replace by errors without a message."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
 
 
 def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from ...runtime.json_text import parse_json
-from .decoding import whole_characters, whole_references
+from .decoding import whole_characters
 from .fetch import Page
 
 MOST_RESULTS = 5
@@ -51,7 +50,6 @@ def providers(bases: Mapping[str, str] | None = None) -> dict[str, Provider]:
         "wikipedia": ("https://en.wikipedia.org", _wikipedia_url, _wikipedia),
         "github": ("https://api.github.com", _github_url, _github),
         "hackernews": ("https://hn.algolia.com", _hackernews_url, _hackernews),
-        "arxiv": ("https://export.arxiv.org", _arxiv_url, _arxiv),
         "searxng": ("", _searxng_url, _searxng),
     }
     found = {}
@@ -99,24 +97,6 @@ def _hackernews(base: str, page: Page) -> list[SearchResult]:
         )
         for row in _rows(_object(page), "hits")
     ]
-
-
-def _arxiv_url(base: str, query: str) -> str:
-    words = " AND ".join(f"all:{word}" for word in query.split())
-    return f"{base}/api/query?{urlencode({'search_query': words, 'max_results': MOST_RESULTS})}"
-
-
-def _arxiv(base: str, page: Page) -> list[SearchResult]:
-    import feedparser
-
-    # As a stream: feedparser would open bytes that look like a path or an address.
-    try:
-        feed = feedparser.parse(io.BytesIO(whole_references(page.body)))
-    except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:
-        raise AnswerUnreadable("the answer cannot be read") from error
-    if not feed.get("version"):
-        raise AnswerUnreadable("the answer is no feed")
-    return [_result(one.get("title"), one.get("link"), one.get("summary")) for one in feed.entries[:MOST_RESULTS]]
 
 
 def _searxng_url(base: str, query: str) -> str:

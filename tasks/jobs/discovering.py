@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Mapping
 
-from ...runtime.errors import EntryNotFound, UsageError
+from ...runtime.errors import EntryNotFound
 from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
@@ -18,55 +18,36 @@ from ..queue.kinds import Json
 
 log = logging.getLogger(__name__)
 
-KIND = "discover.scan"
-
 
 def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
-    """Handle discover.scan. Its argument `source` limits it to one source.
+    """Handle discover.scan, and enqueue adapt.evaluate for the best of the patterns that were found.
 
-    It enqueues adapt.evaluate for the best of the patterns that were found.
+    While a host was left alone the scan is repeated when it may be asked; sources that did not change are not sent
+    again.
     """
     fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
     discovery = Discovery(settings, fetch)
-    source = job.args.get("source")
     try:
         discovery.store.require_vault()
         if not acts_here(discovery.store.vault):
             # Two devices would each ask the sources, and their notes would collide.
             return {"elsewhere": acting_device(discovery.store.vault) or ""}
-        report = discovery.scan(str(source) if source is not None else None, still_owned=job.still_owned)
+        report = discovery.scan(still_owned=job.still_owned)
     except (NotConfirmed, EntryNotFound):
         return {"nothing": "the sources are not confirmed"}
-    except UsageError as error:
-        return {"nothing": str(error)}  # The user has removed it from the note since.
     for each in report.sources:
         if each.state == "error":
             log.warning("source %s: %s", each.source.slug, each.detail)
     job.check_owned()
-    done = report.count("fetched") + report.count("unchanged")
-    if report.again_at is not None and not done:
-        if source is not None and job.attempt >= job.policy.attempts:
-            # The next slot asks it again; a dead job for every week would help nobody.
-            return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
-        wait = max(0.0, report.again_at - time.time())
-        raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
-    later = [each for each in report.sources if each.again_at is not None]
-    for each in later:
-        # A job of its own, when its host may be asked again: not only at the next slot.
-        job.enqueue(
-            KIND,
-            {"source": each.source.slug},
-            unique_key=f"{KIND}:{each.source.slug}",
-            delay_seconds=max(0.0, (each.again_at or 0.0) - time.time()),
-            due="later",
-        )
     chosen = choose(settings, discovery.store)
     for key in chosen:
         job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
+    # After the last attempt the next slot asks: a dead job for every week would help nobody.
+    if report.again_at is not None and job.attempt < job.policy.attempts:
+        raise Retry("a source could not be read", max(0.0, report.again_at - time.time()))
     counts = {
-        "sources": done,
-        "errors": report.count("error"),
-        "asked_again": len(later),
+        "sources": report.count("fetched") + report.count("unchanged"),
+        "errors": report.count("error") + report.count("waiting"),
         "new": len(report.new),
         "chosen": len(chosen),
     }

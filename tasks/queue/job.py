@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from . import supervisor
 from .kinds import Json, KindPolicy
-from .ledger import Claim, Due, Ledger
+from .ledger import Claim, Ledger
 
 LATE_SECONDS = 2.0
 """A handler's thread is given up this long after the deadline, at which a child is killed."""
@@ -80,10 +80,9 @@ class RunningJob:
         *,
         unique_key: str | None = None,
         delay_seconds: float = 0.0,
-        due: Due = "sooner",
     ) -> int:
         """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
-        return self._ledger.enqueue(kind, args, unique_key=unique_key, delay_seconds=delay_seconds, due=due)
+        return self._ledger.enqueue(kind, args, unique_key=unique_key, delay_seconds=delay_seconds)
 
     def run_child(
         self,

@@ -24,7 +24,6 @@ LINES = {
     "import seed": ("import seed {repository} --dry-run",),
     "vault topics": ("vault topics import --dry-run",),
     "skills discover": ("skills discover --dry-run",),
-    "skills adapt": ("skills adapt --dry-run",),
     "import migrate": ("import migrate contextvault {old} --dry-run",),
 }
 """Of every command that has the option; each of them would write something without it, or may."""

@@ -179,7 +179,7 @@ def _jobs(bed: Bed, chance: random.Random, sessions: list[str], now: datetime) -
         clock[0] = now.timestamp()
         ledger.heartbeat([running], 3600.0)
         ledger.enqueue("reflect.session", {"session": sessions[-1]}, delay_seconds=90)
-        ledger.enqueue("discover.scan", {"source": "agent-skills"}, delay_seconds=40_000)
+        ledger.enqueue("discover.scan", delay_seconds=40_000)
         ledger.pause("reflect.corpus")
 
 

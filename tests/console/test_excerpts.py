@@ -73,14 +73,13 @@ def test_a_tool_call_without_text_is_shown_by_name_and_an_empty_output_left_out(
 
 @pytest.mark.parametrize("separators", [None, (",", ":")])
 def test_a_record_is_looked_for_where_it_names_itself_and_not_where_it_is_mentioned_first(
-    bed: Bed, monkeypatch: pytest.MonkeyPatch, separators: tuple[str, str] | None
+    bed: Bed, separators: tuple[str, str] | None
 ) -> None:
     """The first line of a session may name its last record, megabytes before."""
     path = transcript(bed.root, [("user", f"Say {number}.") for number in range(200)], ONE)
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     lines.insert(0, {"type": "summary", "summary": "Says numbers", "leafUuid": "3f0c6a52-r199"})
     path.write_text("".join(json.dumps(line, separators=separators) + "\n" for line in lines), "utf-8")
-    monkeypatch.setattr(excerpts, "READ_BYTES", 10_000)
     (found,) = excerpts_of(bed.settings, [Source("claude", ONE, ("3f0c6a52-r199",))])
     assert [str(piece.text) for piece in found.pieces] == ["Say 196.", "Say 197.", "Say 198.", "Say 199."]
 

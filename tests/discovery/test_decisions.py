@@ -10,11 +10,11 @@ from memoryvault.pipelines.adaptation import (
     Facts,
     Judgement,
     UserSetup,
-    is_lookalike,
     judge,
 )
 from memoryvault.pipelines.discovery import Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
+from memoryvault.pipelines.skills import is_lookalike
 from memoryvault.pipelines.url_identity import canonical_url, repository_of
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, parse_decision, parts_of
 from memoryvault.runtime.errors import PathRefused

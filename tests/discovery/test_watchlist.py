@@ -12,7 +12,7 @@ from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
 from memoryvault.runtime.errors import EntryNotFound, PathRefused
 from memoryvault.services.decision_property import DecisionProblem
-from memoryvault.services.discovery.adapting import TRUSTED_NOTE, owners_in
+from memoryvault.services.discovery.adapting import TRUSTED_NOTE, Adaptation, owners_in
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
 from memoryvault.services.discovery.watchlist import CopyRefused, Watchlist, WatchlistWriter
@@ -101,8 +101,8 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
 def test_a_strangers_best_comes_before_a_trusted_owners_weaker_ones(bed: Bed) -> None:
     found(bed, "plain-tool", "Nothing of note", "https://github.com/anthropics/plain-tool")
     found(bed)
-    listed = as_json(bed, "skills", "adapt", "--dry-run")
-    assert [(row["title"], row["confidence"]) for row in listed] == [("commit-hook", "HIGH"), ("plain-tool", "MEDIUM")]
+    ranked = Adaptation(bed.settings, bed.store, fetch=None).ranked()
+    assert [pattern.title for pattern in ranked] == ["commit-hook", "plain-tool"]
 
 
 def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:

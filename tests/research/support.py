@@ -149,23 +149,17 @@ def answers(results: int = 2, text: str = "Soil moisture sensors for tomatoes") 
     found = [{"full_name": f"a/repo{n}", "html_url": f"https://example.org/{n}", "description": text} for n in numbers]
     news = {"hits": [{"title": f"Story {n}", "url": f"https://example.org/s{n}", "objectID": str(n)} for n in numbers]}
     searx = {"results": [{"title": f"Hit {n}", "url": f"https://example.org/h{n}", "content": text} for n in numbers]}
-    entries = "".join(
-        f"<entry><title>Paper {n}</title><link href='https://example.org/p{n}'/><summary>{text}</summary></entry>"
-        for n in numbers
-    )
-    atom = f"<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'><title>x</title>{entries}</feed>"
     return {
         "/w/api.php": Reply(json.dumps(wikipedia).encode(), type=json_type),
         "/search/repositories": Reply(json.dumps({"items": found}).encode(), type=json_type),
         "/api/v1/search": Reply(json.dumps(news).encode(), type=json_type),
         "/search": Reply(json.dumps(searx).encode(), type=json_type),
-        "/api/query": Reply(atom.encode(), type="application/atom+xml"),
         "/page": Reply(page("A page", f"{text}: a robot waters the greenhouse when it is dry. " * 3)),
     }
 
 
 NOWHERE = "https://nowhere.invalid"
-ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
+ENGINES = ("wikipedia", "github", "hackernews")
 
 
 def access_to(web: Site, *names: str) -> WebAccess:

@@ -57,7 +57,7 @@ def test_a_topic_is_written_in_the_format_of_the_agent_with_its_line(bed: Bed) -
     assert not entry.always_load
     assert entry.extra["metadata"] == {"type": "project"}
     topic = topics(bed).read("deploy")
-    assert (topic.name, topic.body, topic.indexed) == ("How we deploy", "Tag, then push.", True)
+    assert (topic.name, topic.body) == ("How we deploy", "Tag, then push.")
 
 
 def test_a_topic_of_two_versions_is_given_in_neither_and_not_added_to(bed: Bed) -> None:
@@ -82,7 +82,7 @@ def test_a_topic_of_two_versions_is_given_in_neither_and_not_added_to(bed: Bed) 
 def test_files_of_every_generation_are_read_and_keep_their_own_fields(bed: Bed, text: str) -> None:
     put(bed.vault / FOLDER / "t_1.md", text)
     topic = topics(bed).read("t_1")
-    assert (topic.type, topic.description, topic.indexed) == ("feedback", "Five seconds", False)
+    assert (topic.type, topic.description) == ("feedback", "Five seconds")
     write(bed, "t_1", "New.", replace=topic.hash, type_="user", description="Ten seconds")
     after = (bed.vault / FOLDER / "t_1.md").read_text()
     assert topics(bed).read("t_1").description == "Ten seconds"
