@@ -67,7 +67,6 @@ from .protocol import (
     text_field,
 )
 from .query import analyse
-from .recall import paths_given
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
 from .scope import ON_DEMAND
@@ -433,16 +432,12 @@ class RecallService:
         query, session, project = self._query(message)
         deadline = _deadline(message)
         token_budget = int(number_field(message, "token_budget", 2000) or 0)
-        prompt_k = number_field(message, "prompt_k", None)
         answer: dict[str, Any] = {}
         self._runner.hold_batches()
         left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
         if left_ms is not None and left_ms <= 0:
             raise UsageError("the time for this question is over")
         result = self._engine.recall(query, budget_ms=left_ms)
-        if prompt_k is not None:
-            k = int(max(0, min(MAX_K, prompt_k)))
-            answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
