@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..hooks.install import WiringOutcome, plugin_installed, settings_file_of
-from ..hooks.made_folders import remove_empty
 from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
@@ -70,8 +71,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
     skills = [folder for host in HOSTS if (folder := remove_skill(host, settings)) is not None]
-    if len(hosts) == len(HOSTS):
-        remove_empty(settings)
+    for place in (*(each.settings_file for each in hosts.values() if each.changed), *skills):
+        with suppress(OSError):  # Up to the first folder that is not empty.
+            os.removedirs(place.parent)
     done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
         print_json(_as_json(done, settings))
