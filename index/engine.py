@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 
 import apsw
 
-from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from ..runtime.normal_form import normal_form
 from ..runtime.paths import is_text, read_regular
-from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, rarity, surely
 from ..vault.listing import list_notes
@@ -30,7 +27,6 @@ from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
 from .file_check import MAX_FILE_BYTES, FileCheck, FileChecker, FileStatus
-from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
 from .late_interaction import match_texts, match_vectors
@@ -84,23 +80,15 @@ Judge = Callable[[str, str], float | None]
 
 
 @dataclass(frozen=True)
-class RecallQuery:
-    """A question and its scope. With no `project` and not `all_projects`, only entries of no project are in scope."""
+class RecallQuery(Scope):
+    """A question and its scope: a prompt to an agent, or a question to the vault.
+
+    A prompt of a single word is not taken for a question, and of entries with nearly the same text it gets only the
+    best.
+    """
 
     text: str
     k: int = 5
-    project: str | None = None
-    all_projects: bool = False
-    filter: str | None = None
-    group: str | None = None
-    statuses: frozenset[str] = frozenset({"active"})
-    include: frozenset[str] = frozenset()
-    exclude_paths: frozenset[str] = frozenset()
-    exclude_always_load: bool = False
-    exclude_kinds: frozenset[str] = EXPLICIT_KINDS
-    is_prompt: bool = False
-    """True for a prompt to an agent, False for a question to the vault. For a prompt special folders are not searched,
-    a single word is not taken for a question, and of entries with nearly the same text only the best is returned."""
     apply_threshold: bool = True
     """False: return entries that do not pass the gate too (for evaluation and the search for duplicates)."""
 
@@ -169,7 +157,6 @@ class _RecallState:
 
     query: RecallQuery
     analysis: QueryAnalysis
-    scope: Scope
     deadline: float | None
     """When retrieval must have ended (monotonic seconds), None without a budget."""
     files_deadline: float | None
@@ -191,7 +178,7 @@ class _RecallState:
     @property
     def separate_kind(self) -> str | None:
         """The kind that is searched and ranked separately: skills, where a prompt did not ask for them."""
-        return SKILL_KIND if self.query.is_prompt and self.scope.filter is None else None
+        return SKILL_KIND if self.query.is_prompt and self.query.filter is None else None
 
     def reject(self, scored: ScoredEntry, row: EntryRow, reason: str) -> None:
         if len(self.rejections) < MAX_REJECTIONS:
@@ -248,7 +235,6 @@ class RecallEngine:
         embedder: Embedder | None,
         eagerness: str = DEFAULT_EAGERNESS,
         *,
-        today: Callable[[], date] = local_today,
         keep_vectors: bool = False,
     ) -> None:
         """`eagerness`: a position of the setting `recall.eagerness`. `keep_vectors`: hold the index's vectors in
@@ -257,7 +243,6 @@ class RecallEngine:
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
         self._judge: Judge | None = getattr(embedder, "judge_answer", None)
         self._eagerness = eagerness
-        self._today = today
         self._readers = ReaderPool(index_db, POOLED_READERS)
         self._files = FileChecker(vault)
         self._matrices = MatrixCache(index_db) if keep_vectors else None
@@ -275,25 +260,13 @@ class RecallEngine:
             self._matrices.wait_until_filled(seconds)
 
     def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
-        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter."""
+        """Return the best hits within `budget_ms` (None: without a deadline)."""
         started = time.perf_counter()
-        scope = Scope(
-            project=query.project,
-            all_projects=query.all_projects,
-            group=query.group,
-            statuses=query.statuses,
-            include=query.include,
-            exclude_paths=query.exclude_paths,
-            exclude_always_load=query.exclude_always_load,
-            exclude_kinds=query.exclude_kinds,
-            in_place=query.is_prompt,
-            filter=parse_filter(query.filter, self._today()),
-        )
         now = time.monotonic()
         deadline, files_deadline = (
             None if budget_ms is None else now + budget_ms * share / 1000 for share in (_RETRIEVAL_SHARE, _FILES_SHARE)
         )
-        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline)
+        state = _RecallState(query, analyse(query.text), deadline, files_deadline)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -317,7 +290,7 @@ class RecallEngine:
 
     def _search_index(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         with reader.snapshot():
-            if reader.is_empty(state.scope):
+            if reader.is_empty(state.query):
                 return []
             scored: list[ScoredEntry] = []
             rows: dict[int, EntryRow] = {}
@@ -330,7 +303,7 @@ class RecallEngine:
                     scored = self._rank(reader, state, retrieved, rows, evidence)
             with state.stage("check"):
                 hits = self._check_hits(reader, state, scored, rows)
-                if not hits and state.scope.filter is not None:
+                if not hits and state.query.filter is not None:
                     hits = self._list_filtered(reader, state)
         return hits
 
@@ -353,7 +326,7 @@ class RecallEngine:
             try:
                 with reader.interrupt_at(state.deadline):
                     return reader.search_keywords(
-                        state.analysis.fts_match, state.scope, limit=max(KEYWORD_LIMIT, state.query.k)
+                        state.analysis.fts_match, state.query, limit=max(KEYWORD_LIMIT, state.query.k)
                     )
             except apsw.InterruptError:
                 state.mark_degraded(KEYWORD_LATE)
@@ -409,7 +382,7 @@ class RecallEngine:
                 with reader.interrupt_at(state.deadline):
                     matrix = self._matrices.get(reader, model) if self._matrices is not None else None
                     hits = reader.search_vectors(
-                        model.model_id, vector, state.scope, matrix=matrix, separate_kind=state.separate_kind
+                        model.model_id, vector, state.query, matrix=matrix, separate_kind=state.separate_kind
                     )
                     state.by_meaning = frozenset(hit.entry_rowid for hit in hits)
                     known = {hit.chunk_rowid for hit in hits}
@@ -500,7 +473,7 @@ class RecallEngine:
         ]
         vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
         prompt_asks = asks(self._embedder.name, vector) if self._embedder is not None and vector else 0.0
-        project = None if state.scope.any_project else state.query.project or ""
+        project = None if state.query.any_project else state.query.project or ""
         around = {
             is_skill: Surroundings(
                 reader.count_rivals(
@@ -611,7 +584,7 @@ class RecallEngine:
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         """Return the newest entries that the filter admits: the user asked for them, though none has the words."""
-        rows = reader.newest_entries(state.scope, state.query.k)
+        rows = reader.newest_entries(state.query, state.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
         checks = self._files.check(rows, state.files_deadline)
         no_chunk = StoredChunk(0, "")
@@ -636,7 +609,7 @@ class RecallEngine:
         elif check.status is FileStatus.CHANGED:
             entry = parse_entry(row.path, check.data)
             if entry.content_hash != row.content_hash:
-                if not state.scope.admits(row_of(entry)):
+                if not state.query.admits(row_of(entry)):
                     return None
                 fresh = chunk_entry(entry)
                 best = max(fresh, key=lambda c: (_count_words(c.body, state.analysis), c.ordinal == ordinal))
@@ -660,7 +633,7 @@ class RecallEngine:
             with suppress(OSError):
                 entry = parse_entry(path, read_regular(self._vault / path, MAX_FILE_BYTES)[0])
                 words = _count_words(f"{entry.title}\n{entry.body}", state.analysis)
-                if state.scope.admits(row_of(entry)) and (words or not state.analysis.words):
+                if state.query.admits(row_of(entry)) and (words or not state.analysis.words):
                     best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
                     session = entry.sources[0].session if entry.sources else None
                     hit = _make_hit(entry, session, StoredChunk(best.ordinal, best.body), None)

@@ -96,7 +96,8 @@ def recall_as_it_is(
         return RecallAnswer(tuple(answer["hits"]), tuple(answer["degraded"]))
     except (ServiceUnavailable, ServiceRefused) as error:
         without = str(error)
-    asked: dict[str, Any] = {"apply_threshold": options.pop("floor", True)}
+    tree = parse_filter(options.pop("filter", None), local_today())
+    asked: dict[str, Any] = {"apply_threshold": options.pop("floor", True), "filter": tree}
     asked |= {name: frozenset(value) if isinstance(value, list) else value for name, value in options.items()}
     query = RecallQuery(text, **asked)
     engine = RecallEngine(Path(state.index_db), vault, None, eagerness)

@@ -28,7 +28,7 @@ ON_DEMAND = frozenset(ON_DEMAND_KINDS)
 """Kinds that no prompt gets: a session has the index of its project's notes and reads them when it needs them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scope:
     """Admits active entries of no project or of `project`, outside the hidden folders.
 
@@ -44,8 +44,9 @@ class Scope:
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = EXPLICIT_KINDS
-    in_place: bool = False
-    """Search only where entries in use are: in no special folder, unless it is named."""
+    is_prompt: bool = False
+    """True for a prompt to an agent, for which only places of entries in use are searched: no special folder, unless it
+    is named."""
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _named_folders: frozenset[str] = field(init=False, repr=False)
@@ -70,7 +71,7 @@ class Scope:
         return HIDDEN_FOLDERS - named
 
     def _places(self) -> frozenset[str]:
-        """Special folders that `in_place` admits."""
+        """Special folders that are searched for a prompt."""
         return frozenset({"", ALWAYS_LOAD}) | self._named_folders
 
     def _hidden_kinds(self) -> frozenset[str]:
@@ -97,7 +98,7 @@ class Scope:
         else:
             add(status, _json_list(self._named_statuses))
         add(f"m.special NOT IN {_LIST}", _json_list(self._hidden_folders()))
-        if self.in_place:
+        if self.is_prompt:
             add(f"m.special IN {_LIST}", _json_list(self._places()))
         if self.exclude_always_load:
             add("m.always_load = 0")

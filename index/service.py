@@ -23,6 +23,7 @@ from .. import __version__
 from ..hooks.entryfile import read_entry_file
 from ..hooks.injected import read_injected
 from ..hooks.recall_client import shorten
+from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.interpreter import peer_uid
 from ..runtime.killpoint import kill_point
@@ -47,6 +48,7 @@ from .engine import (
     RecallQuery,
     RecallResult,
 )
+from .filters import parse_filter
 from .late_interaction import pack_words
 from .message_reader import MessageReader
 from .models import model_in_force
@@ -514,7 +516,7 @@ class RecallService:
             k=int(max(0, min(MAX_K, k or 0))),
             project=project,
             all_projects=bool(message.get("all_projects")),
-            filter=text_field(message, "filter"),
+            filter=parse_filter(text_field(message, "filter"), local_today()),
             group=text_field(message, "group"),
             statuses=frozenset(statuses) if statuses else RecallQuery.statuses,
             include=frozenset(strings_field(message, "include") or ()),
