@@ -76,9 +76,9 @@ class Collecting(RecallEngine):
 
     pairs: list[tuple[str, dict[str, float]]]
 
-    def _pairs(self, reader: Any, state: Any, ranked: Any, retrieved: Any, facts: Any, evidence: Any) -> Any:
-        found = super()._pairs(reader, state, ranked, retrieved, facts, evidence)
-        self.pairs = [(facts[row.entry_rowid].path, pair) for row, pair in zip(ranked, found, strict=True)]
+    def _pairs(self, reader: Any, state: Any, ranked: Any) -> Any:
+        found = super()._pairs(reader, state, ranked)
+        self.pairs = [(state.facts[row.entry_rowid].path, pair) for row, pair in zip(ranked, found, strict=True)]
         return found
 
 
