@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import WiringOutcome, plugin_installed, settings_file_of
+from ..hooks.install import PLUGIN, WiringOutcome, plugin_installed, settings_file_of
 from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
@@ -112,7 +112,7 @@ def _print_outcome(done: Uninstalled, context: Context) -> None:
     for folder in done.skills:
         print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
     if CLAUDE in done.hosts and plugin_installed(context.settings):
-        print("the Claude Code plugin stays: `claude plugin uninstall memory@memoryvault` removes it")
+        print(f"the Claude Code plugin stays: `claude plugin uninstall {PLUGIN}` removes it")
     if done.stopped:
         print("stopped: " + ", ".join(done.stopped))
     vault = context.settings.vault_path
