@@ -533,7 +533,7 @@ class RecallEngine:
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         """Return the newest entries that the filter admits: the user asked for them, though none has the words."""
-        rows = reader.newest_entries(state.query, state.query.k)
+        rows = reader.list_entries(state.query, 0, state.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
         checks = self._files.check(rows, state.files_deadline)
         no_chunk = StoredChunk(0, "")

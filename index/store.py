@@ -329,15 +329,6 @@ class IndexStore:
 
     # Health
 
-    def paths(self) -> frozenset[str]:
-        """Return the path of every note that the index knows."""
-        return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
-
-    def set_aside(self) -> dict[str, str]:
-        """See `schema.select_set_aside`."""
-        with database.translate_errors(self.path):
-            return schema.select_set_aside(self._connection)
-
     def stats(self) -> IndexStats:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]
         chunks = self._query("SELECT count(*) FROM chunk")[0][0]

@@ -36,7 +36,7 @@ class ActiveCounts:
 def count_active(settings: Settings, store: VaultStore) -> ActiveCounts:
     """Count the entries in use of the vault. Raises VaultUnavailable."""
     folders = _entry_folders(store.walk())
-    stamps, known = _read_index(Path(settings.state.index_db))
+    stamps, known = read_index(Path(settings.state.index_db)) or ({}, {})
     paths = {path for found in folders.values() for path in found}
     changed = {path for path in paths if path not in stamps or _stamp(store.vault / path) != stamps[path]}
     set_aside = {path: status for path, status in known.items() if path in paths and path not in changed}
@@ -90,22 +90,16 @@ def count_indexed_entries(index_db: Path) -> int | None:
 
     None where the index cannot be read; 0 without one.
     """
-    from ..index.catalog_reader import CatalogReader  # Loads SQLite, which the other counts do not need.
-
-    if not index_db.exists():
-        return 0
-    try:
-        with closing(CatalogReader(index_db)) as reader, reader.snapshot():
-            paths = reader.all_paths()
-            active, pending = count_active_paths(paths, reader.set_aside()), count_pending_paths(paths)
-    except (IndexUnavailable, SchemaTooNew):
+    if (known := read_index(index_db)) is None:
         return None
+    active, pending = count_active_paths(*known), count_pending_paths(known[0])
     return active.in_use + pending.notes - pending.questions
 
 
-def _read_index(index_db: Path) -> tuple[Mapping[str, tuple[int, int]], Mapping[str, str]]:
-    """Load the indexed notes with time and size of their files, and the status of those set aside; {} without one."""
-    from ..index.catalog_reader import CatalogReader
+def read_index(index_db: Path) -> tuple[Mapping[str, tuple[int, int]], Mapping[str, str]] | None:
+    """Return the indexed notes with time and size of their files, and the status of those set aside; nothing without an
+    index, None where it cannot be read."""
+    from ..index.catalog_reader import CatalogReader  # Loads SQLite, which the other counts do not need.
 
     if not index_db.exists():
         return {}, {}
@@ -113,7 +107,7 @@ def _read_index(index_db: Path) -> tuple[Mapping[str, tuple[int, int]], Mapping[
         with closing(CatalogReader(index_db)) as reader, reader.snapshot():
             return reader.file_stamps(), reader.set_aside()
     except (IndexUnavailable, SchemaTooNew):
-        return {}, {}
+        return None
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

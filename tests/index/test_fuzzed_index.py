@@ -49,7 +49,7 @@ def look(bed: Bed) -> None:
         return
     try:
         with reader.snapshot():
-            reader.all_paths()
+            reader.file_stamps()
             reader.list_entries(Scope(), 0, 10)
             reader.distinct_values("kind")
     except MemoryVaultError:
