@@ -11,7 +11,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE
-from .filters import Filter, admits_row, named_values, to_sql
+from .filters import Filter, admits_row, equals, named_values
 from .schema import IS_IN_USE_STATUS
 from .store import HIDDEN_FOLDERS
 
@@ -107,14 +107,12 @@ class Scope:
         if not self.any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
         if self.group:
-            column = "COALESCE(m.group_name, '')"
-            below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
-            add(f"({column} = ? COLLATE NOCASE OR {below})", *[self.group.strip("/")] * 3)
+            group = equals("group", self.group.strip("/"))
+            add(group.sql, *group.parameters)
         if self.exclude_paths:
             add(f"m.path NOT IN {_LIST}", _json_list(self.exclude_paths))
         if self.filter is not None:
-            condition, values = to_sql(self.filter)
-            add(condition, *values)
+            add(self.filter.sql, *self.filter.parameters)
         return " AND ".join(parts), parameters
 
     def admits(self, row: Mapping[str, Any]) -> bool:
