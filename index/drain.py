@@ -38,7 +38,7 @@ def embed_with(embedder: Embedder) -> Embed:
     """Return a function that embeds with `embedder` in this process, for callers without a recall service."""
 
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
-        encoded = embedder.encode_words(texts)
+        encoded = embedder.encode(texts)
         rows = tuple(row.astype("<f4").tobytes() for row in encoded.vectors)
         words = tuple(pack_words(words) for words in encoded.words) or (b"",) * len(rows)
         return EmbeddedBatch(embedder.name, embedder.dimension, rows, words)

@@ -87,11 +87,7 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """float32[len(texts), dimension], unit length. Raises ModelUnavailable."""
-        ...
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         """Embed texts and each of their words. Raises ModelUnavailable."""
         ...
 
@@ -228,10 +224,7 @@ class SentenceTransformerEmbedder:
         """Count the tokens of `text`, without truncation. Thread-safe."""
         return estimate_tokens(text) if self._counter is None else self._counter(text)
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        return self.encode_words(texts, query=query).vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         import numpy
         import torch
 
@@ -281,10 +274,7 @@ class PackagedEmbedder:
         """Count the tokens of `text`, without truncation. Thread-safe."""
         return max(1, len(self._pieces(text)))
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        return self.encode_words(texts, query=query).vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         import numpy
 
         if not texts:

@@ -59,7 +59,7 @@ class QueryEmbedder:
             if text in self._cache:
                 self._cache.move_to_end(text)
                 return self._cache[text]
-        embedding = self._question_of(self._embedder.encode_words([text], query=True))
+        embedding = self._question_of(self._embedder.encode([text], query=True))
         with self._lock:
             self._cache[text] = embedding
             while len(self._cache) > CACHED_QUESTIONS:

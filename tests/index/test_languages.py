@@ -86,7 +86,7 @@ def test_an_english_prompt_is_not_taken_for_another_language(embedder: Embedder)
     kept = load_directions(embedder.name)
     assert kept is not None
     prompts = ["fix the failing login test", "when do we release?", "rename getUser to fetchUser", "git rebase", "ok"]
-    vectors = embedder.encode(prompts, query=True)
+    vectors = embedder.encode(prompts, query=True).vectors
     taken = [prompt for prompt, vector in zip(prompts, vectors, strict=True) if kept.neutralise(vector, None)[2] != 1.0]
     assert taken == []
 
