@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import database, schema
 from .catalog_reader import VALUES_OF_JSON, CatalogReader
@@ -19,6 +19,9 @@ from .database import file_identity
 from .ranking import DenseHit, KeywordHit
 from .scope import Scope
 from .vocabulary import IndexVocabulary, TermCache
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
 
 KEYWORD_LIMIT = 50
 DENSE_LIMIT = 60
@@ -54,18 +57,6 @@ class PassageChunk(NamedTuple):
     passage_id: int
     chunk_rowid: int
     entry_rowid: int
-
-
-class NeighbourSearch(Protocol):
-    """A model's vectors in memory (matrix.py)."""
-
-    def nearest(self, vector: bytes, limit: int) -> dict[int, float]:
-        """Cosine similarity by passage id of the `limit` nearest, nearest first."""
-        ...
-
-    def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
-        """Cosine similarity of these passages, as far as they are known."""
-        ...
 
 
 class SearchReader(CatalogReader):
@@ -160,7 +151,7 @@ class SearchReader(CatalogReader):
         vector: bytes,
         scope: Scope,
         limit: int = DENSE_LIMIT,
-        matrix: NeighbourSearch | None = None,
+        matrix: Matrix | None = None,
         separate_kind: str | None = None,
     ) -> list[DenseHit]:
         """Return the nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it.
@@ -185,7 +176,7 @@ class SearchReader(CatalogReader):
         return _dense_hits(_passage_chunks(chunks), similarity)
 
     def similarities_of(
-        self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: NeighbourSearch | None = None
+        self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: Matrix | None = None
     ) -> list[DenseHit]:
         """Return the exact cosine similarity of these chunks, as far as they have a vector; in no order."""
         ids = json.dumps(list(chunks))
@@ -217,7 +208,7 @@ class SearchReader(CatalogReader):
         return {row[0]: row[1] for row in rows if row[1]}
 
     def _search_kind(
-        self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: NeighbourSearch | None
+        self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: Matrix | None
     ) -> list[DenseHit]:
         """Search one kind as `search_vectors` does: all its chunks are compared, since few are among the nearest of a
         large index."""
@@ -234,7 +225,7 @@ class SearchReader(CatalogReader):
         return _dense_hits(rows, similarity)[:limit]
 
     def _search_matrix(
-        self, matrix: NeighbourSearch, vector: bytes, condition: str, parameters: Sequence[str], limit: int
+        self, matrix: Matrix, vector: bytes, condition: str, parameters: Sequence[str], limit: int
     ) -> list[DenseHit]:
         """Search a matrix as `search_vectors` does: only the nearest are tested against the scope, as in
         `search_keywords`."""
