@@ -146,8 +146,9 @@ def open_or_rebuild(path: Path) -> tuple[IndexStore, Path | None]:
         kept_as = None
         try:
             store = IndexStore(path)
-            if not database.is_known_sound(path):
-                if problems := store.integrity_problems(quick=not database.is_doubted(path)):
+            if not (is_sound := database.is_sound(path)):
+                # The quick check does not read FTS5's index.
+                if problems := store.integrity_problems(quick=is_sound is None):
                     store.close()
                     raise IndexDamaged(problems[0])
                 database.remember_sound(path)
