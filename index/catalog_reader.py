@@ -170,20 +170,15 @@ class CatalogReader:
         sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {schema.IN_USE} ORDER BY m.path"
         return [row[0] for row in self._connection.execute(sql)]
 
-    def stamps_in_use(self) -> dict[str, tuple[int, int]]:
-        """Return the state of the file of every entry in use, as `file_stamps`."""
-        rows = self._connection.execute(f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {schema.IN_USE}")
-        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
-
-    def stamps_of_kinds(self, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Return `file_stamps` of the notes of these kinds: active or resolved ones in places of entries in use, and
-        those in the inbox."""
+    def stamps_of_actions(self, cures: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Return `file_stamps` of the entries in use, and of the notes of the kinds `cures`: active or resolved ones in
+        places of entries in use, and those in the inbox."""
         sql = (
-            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE m.kind IN {VALUES_OF_JSON} "
+            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {schema.IN_USE} OR m.kind IN {VALUES_OF_JSON} "
             f"AND ({schema.IN_ENTRY_PLACE} AND {schema.STATUS} IN ('active', 'resolved')"
             f" OR m.special = '{INBOX}' AND {schema.STATUS} = 'inbox')"
         )
-        rows = self._connection.execute(sql, (json.dumps(list(kinds)),))
+        rows = self._connection.execute(sql, (json.dumps(list(cures)),))
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     # Chunks
