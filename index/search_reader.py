@@ -178,7 +178,7 @@ class SearchReader(CatalogReader):
     def similarities_of(
         self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: Matrix | None = None
     ) -> list[DenseHit]:
-        """Return the exact cosine similarity of these chunks, as far as they have a vector; in no order."""
+        """Return the exact cosine similarity of these chunks, as far as they have a vector, nearest first."""
         ids = json.dumps(list(chunks))
         rows = _passage_chunks(
             self._connection.execute(
@@ -191,11 +191,7 @@ class SearchReader(CatalogReader):
             within = f"SELECT passage_id FROM chunk WHERE rowid IN {VALUES_OF_JSON}"
             # One search limited to these rows: a vec0 table has no quick way to a single row.
             similarity = self._search_table(model_id, vector, len(chunks), within, (ids,))
-        return [
-            DenseHit(row.chunk_rowid, row.entry_rowid, similarity[row.passage_id])
-            for row in rows
-            if row.passage_id in similarity
-        ]
+        return _dense_hits(rows, similarity)
 
     def word_vectors_of(self, model_id: int, chunks: Sequence[int]) -> dict[int, bytes]:
         """Return packed word vectors (late_interaction.py) by chunk, of those that have some."""
