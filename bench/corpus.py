@@ -112,7 +112,7 @@ def embed_some(store: IndexStore, embedder: Embedder, limit: int = REAL_PASSAGES
     pending = store.pending_texts(embedder.name, limit)
     for start in range(0, len(pending), 64):
         batch = pending[start : start + 64]
-        encoded = embedder.encode_words([text.text for text in batch])
+        encoded = embedder.encode([text.text for text in batch])
         packed = [pack_words(each) for each in encoded.words]
         store.add_vectors(model_id, [t.text_hash for t in batch], [_bytes(v) for v in encoded.vectors], packed)
         rows += list(encoded.vectors)

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = numpy.array([min(max(answers.get(row["id"], 0.0), 1e-4), 1 - 1e-4) for row in rows])
     right = numpy.array([any(item["category"] in LASTING for item in row["items"]) for row in rows])
     embedder = load_embedder(options.model, models_folder=Path())
-    packed = [vector for row in rows for vector in embedder.encode([row["text"][:600]])]
+    packed = [vector for row in rows for vector in embedder.encode([row["text"][:600]]).vectors]
     vectors = numpy.stack([numpy.frombuffer(vector, "<f4") for vector in packed])
     people: dict[str, list[int]] = {}
     for place, row in enumerate(rows):

@@ -77,12 +77,12 @@ def measure(form: str, folder: str) -> dict[str, Any]:
     taken, asked = [], []
     for question in questions:
         start = time.perf_counter()
-        asked.append(embedder.encode([question], query=True)[0].tolist())
+        asked.append(embedder.encode([question], query=True).vectors[0].tolist())
         taken.append((time.perf_counter() - start) * 1000)
     rows: list[list[float]] = [[] for _ in texts]
     start = time.perf_counter()
     for group in micro_batches(texts):
-        vectors = embedder.encode([texts[i] for i in group])
+        vectors = embedder.encode([texts[i] for i in group]).vectors
         for place, i in enumerate(group):
             rows[i] = vectors[place].tolist()
     seconds = time.perf_counter() - start

@@ -47,7 +47,7 @@ from ..index.store import IndexStore
 from ..vault.gate import EAGERNESS
 
 if TYPE_CHECKING:
-    from ..index.embedder import Vectors
+    pass
 
 REGRESSION = Path(__file__).resolve().parent.parent / "tests" / "recall_regression"
 ANSWERS = Path(__file__).resolve().parent.parent / "training" / "answers" / "examples"
@@ -276,15 +276,12 @@ class Remembering:
         self.name, self.dimension = embedder.name, embedder.dimension
         self.judge_answer = getattr(embedder, "judge_answer", None)
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        return self.encode_words(texts, query=query).vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         if not query:
-            return self._embedder.encode_words(texts)
+            return self._embedder.encode(texts)
         key = tuple(texts)
         if key not in self._known:
-            self._known[key] = self._embedder.encode_words(texts, query=True)
+            self._known[key] = self._embedder.encode(texts, query=True)
         return self._known[key]
 
 
@@ -352,7 +349,7 @@ def _retrieve(
     dense: list[DenseHit] = []
     model = reader.find_model(embedder.name) if embedder else None
     if embedder is not None and model is not None:
-        vector = embedder.encode([query.dense_text], query=True)[0].astype("<f4").tobytes()
+        vector = embedder.encode([query.dense_text], query=True).vectors[0].astype("<f4").tobytes()
         dense = reader.search_vectors(model.model_id, vector, scope, CANDIDATES)
     return keyword, dense
 

@@ -27,7 +27,7 @@ SAMPLES = Path(__file__).with_name("language_samples.json")
 
 def measure(embedder: Embedder, texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Return the mean vectors of the texts and of their words: float32[dimension] each."""
-    encoded = embedder.encode_words(texts)
+    encoded = embedder.encode(texts)
     words = numpy.concatenate([words.vectors for words in encoded.words])
     return encoded.vectors.mean(axis=0), words.mean(axis=0)
 

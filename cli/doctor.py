@@ -24,7 +24,7 @@ from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
 from ..runtime.layout import DEFAULT_GROUP
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import PartialSettings, snapshot_from_before
-from ..services.active_counts import describe_notes
+from ..services.active_counts import describe_notes, read_index
 from ..services.completion import completer_of
 from ..services.indexing import drain_now, reconcile_now
 from ..services.pausing import how_to_go_on, why_nothing_starts
@@ -227,7 +227,7 @@ def _index(context: Context) -> Finding:
     report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
-        stats, notes = index.stats(), describe_notes(index.paths(), index.set_aside())
+        stats, notes = index.stats(), describe_notes(*(read_index(context.index_db) or ((), {})))
     if problems:
         return Finding("index", "fault", problems[0], "`memory vault reindex --rebuild`")
     detail = f"{notes}, {counted(stats.chunks, 'passage')}"

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 from ..console.times import size
 from ..hooks.install import HostFileUnwritable, WiringOutcome, file_of, plugin_installed, settings_file_of
-from ..hooks.made_folders import note_missing
 from ..hooks.skill import SKILL, has_skill, install_skill, is_wanted, remove_skill, skill_folder
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, install_for, needs_renewal, uninstall_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
@@ -342,8 +341,6 @@ def _write_settings(vault: Path, chosen: Chosen, context: Context) -> tuple[Sett
 def _wire_hosts(hosts: Collection[str], settings: Settings) -> Mapping[str, WiringOutcome]:
     """Install the hooks and the skill for each host; with the plugin, which brings Claude Code's, remove those from its
     settings instead. Raises SettingsError."""
-    with suppress(OSError):  # An uninstall then leaves empty folders: no reason to refuse.
-        note_missing(settings, (folder for host in hosts for folder in _folders_of(host, settings)))
     try:
         done = {
             host: (uninstall_for if host == CLAUDE and plugin_installed(settings) else install_for)(host, settings)
@@ -362,11 +359,6 @@ def _wire_hosts(hosts: Collection[str], settings: Settings) -> Mapping[str, Wiri
     for warning in filter(None, warnings):
         note(f"memory: {warning}")
     return done
-
-
-def _folders_of(host: str, settings: Settings) -> tuple[Path, Path]:
-    """The folders that the host's hooks and skill are written to."""
-    return WIRINGS[host].file(settings).parent, skill_folder(host, settings).parent
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> tuple[Plan, bool, Progress | None]:

@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from ..hooks.wiring import is_wired
-from ..index.filters import And, Equals, Filter, matches, require_known, since
+from ..index.filters import Filter, all_of, equals, matches, require_known, since
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("no entries match")
         unread: list[str] = []
         # Of a note that cannot be read, it is not known whether it has a wished tag, or is a pattern that still waits.
-        if wished == And(()):
+        if wished == all_of(()):
             unread += (path for path in store.passed_over if path.endswith(".md") and WATCHLIST not in path)
         _print_alternatives(args, notes, unread, context.store.today(), wished)
     if hidden := _hidden(args, notes, wished):
@@ -128,7 +128,7 @@ def _print_alternatives(
     for key in ("kind", "project"):
         asked = getattr(args, key)
         wanted = project_slug(asked or "") if key == "project" else asked
-        if asked is None or any(matches(Equals(key, wanted), row_of(entry)) for entry in notes):
+        if asked is None or any(matches(equals(key, wanted), row_of(entry)) for entry in notes):
             continue
         others = _filter(_with(args, **{key: None}), today)
         found = {
@@ -192,7 +192,7 @@ def _filter(args: argparse.Namespace, today: date) -> Filter:
         if not value.strip():
             raise UsageError(f"--{key} needs a value")
         wanted = value.removeprefix("#") if key == "tag" else value.strip("/")
-        clauses.append(Equals(key, project_slug(wanted) if key == "project" else wanted))
+        clauses.append(equals(key, project_slug(wanted) if key == "project" else wanted))
     if args.updated_since is not None:
         try:
             clauses.append(since("updated", args.updated_since, today))
@@ -200,4 +200,4 @@ def _filter(args: argparse.Namespace, today: date) -> Filter:
             raise UsageError(
                 f"--updated-since: {args.updated_since!r} is not a date: write 2026-01-31, 2026-01 or an age (30d)"
             ) from None
-    return And(tuple(clauses))
+    return all_of(clauses)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,8 +78,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     with open_index(settings) as index:
         answering = index.in_force()
         in_force = answering or wanted
-        known = list_models(Path(context.state.models), index.vector_models(), in_force, [wanted, *coming])
-        models = [replace(model, in_force=model.name == answering) for model in known]
+        models = list_models(Path(context.state.models), index.vector_models(), answering, [wanted, *coming])
         # A requested model has no vectors while the worker loads it.
         to_do = {
             model.name: index.pending_count(model.name) for model in models if model.embedded or model.name in coming

@@ -18,7 +18,6 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..runtime.process_lock import lock_holder
 from ..vault.active import PLACE_OF_KIND
-from ..vault.entry import ACTIVE
 from ..vault.project import project_of, project_slug
 from .arguments import at_least_one
 from .context import Context, current_folder
@@ -30,13 +29,11 @@ EPILOG = """example:
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
   memory recall --tag release                  without a question: the newest
 
-What hardly answers comes last, below a line that says so; in JSON its `is_weak` is true. Another hit that a prompt with
-these words would not get is marked; its `given` is false.
+What hardly answers comes last, below a line that says so; in JSON its `is_weak` is true.
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
 SLOW_SECONDS = 2.0
-NOT_GIVEN = "a session would not get it"
 WEAK, ONLY_WEAK = "these hardly answer:", "nothing in the vault answers that; the nearest:"
 MOST_WEAK = 2
 NO_MODEL, BY_WORDS = "no-model", "by keywords only"
@@ -86,14 +83,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         # Without the service no model was looked for.
         without_model = answer.without_service and code == NO_MODEL
         note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
-    hits = [_mark_always_load(hit, project, context) for hit in answer.hits]
     if args.json:
-        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded)})
+        print_json({"query": args.query, "hits": list(answer.hits), "degraded": list(answer.degraded)})
         return 0
-    if not _answering(hits):
-        print(ONLY_WEAK if hits else "nothing in the vault answers that")
+    if not _answering(answer.hits):
+        print(ONLY_WEAK if answer.hits else "nothing in the vault answers that")
         _note_what_was_left_out(args, request, context)
-    _print_hits(hits, project)
+    _print_hits(answer.hits)
     return 0
 
 
@@ -101,7 +97,7 @@ def _request(args: argparse.Namespace, expression: str, project: str | None, con
     """What the recall service is asked for (index/protocol.py)."""
     tree = parse_filter(expression, local_today())
     places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
-    request: dict[str, Any] = {
+    return {
         "k": args.k,
         "filter": expression,
         "group": args.group,
@@ -112,10 +108,6 @@ def _request(args: argparse.Namespace, expression: str, project: str | None, con
         or not (project or context.agent),
         "include": sorted(places | {INBOX, REVIEW, INCUBATOR} if args.include_inbox else places),
     }
-    if args.query.strip():  # A hook answers prompts only.
-        settings = context.settings.recall
-        request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
-    return request
 
 
 def _ask_also_elsewhere(args: argparse.Namespace, request: Mapping[str, Any], context: Context) -> RecallAnswer:
@@ -143,12 +135,10 @@ def _note_what_was_left_out(args: argparse.Namespace, request: Mapping[str, Any]
         report_missing(named_values(tree, "kind"), context.store)
 
 
-def _print_hits(hits: Sequence[Mapping[str, Any]], project: str | None) -> None:
+def _print_hits(hits: Sequence[Mapping[str, Any]]) -> None:
     strong = _answering(hits)
     for hit in strong:
-        # A hit of another project says so itself: its own sessions may get it.
-        is_kept_back = hit.get("given") is False and hit["project"] in (None, "", project)
-        print(_line(hit, f"; {NOT_GIVEN}" if is_kept_back else ""))
+        print(_line(hit))
     weak = [hit for hit in hits if hit not in strong]
     if weak and strong:
         print(WEAK)
@@ -160,9 +150,9 @@ def _answering(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [hit for hit in hits if not hit.get("is_weak")]
 
 
-def _line(hit: Mapping[str, Any], remark: str = "") -> str:
+def _line(hit: Mapping[str, Any]) -> str:
     day = effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or "-"
-    place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}{remark}"
+    place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
     return f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}"
 
 
@@ -194,15 +184,6 @@ def _filter_of(args: argparse.Namespace) -> str:
             quoted = value.replace("\\", "\\\\").replace('"', '\\"')
             clauses.append(f'{key}="{quoted}"')
     return " AND ".join(clauses)
-
-
-def _mark_always_load(hit: Mapping[str, Any], project: str | None, context: Context) -> Mapping[str, Any]:
-    """The hit; `given` is true for an entry that every session gets at its start, although no prompt repeats it."""
-    if hit.get("given") is False and hit["project"] in (None, "", project):
-        with suppress(MemoryVaultError):  # The file may be unreadable; the index is enough.
-            entry = context.store.read(hit["path"])
-            return {**hit, "given": entry.always_load and entry.effective_status == ACTIVE}
-    return hit
 
 
 def _update_index(context: Context) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import WiringOutcome, plugin_installed, settings_file_of
-from ..hooks.made_folders import remove_empty
+from ..hooks.install import PLUGIN, WiringOutcome, plugin_installed, settings_file_of
 from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
@@ -70,8 +71,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
     skills = [folder for host in HOSTS if (folder := remove_skill(host, settings)) is not None]
-    if len(hosts) == len(HOSTS):
-        remove_empty(settings)
+    for place in (*(each.settings_file for each in hosts.values() if each.changed), *skills):
+        with suppress(OSError):  # Up to the first folder that is not empty.
+            os.removedirs(place.parent)
     done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
         print_json(_as_json(done, settings))
@@ -110,7 +112,7 @@ def _print_outcome(done: Uninstalled, context: Context) -> None:
     for folder in done.skills:
         print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
     if CLAUDE in done.hosts and plugin_installed(context.settings):
-        print("the Claude Code plugin stays: `claude plugin uninstall memory@memoryvault` removes it")
+        print(f"the Claude Code plugin stays: `claude plugin uninstall {PLUGIN}` removes it")
     if done.stopped:
         print("stopped: " + ", ".join(done.stopped))
     vault = context.settings.vault_path

@@ -77,9 +77,8 @@ NAME = "memoryvault"
 BACKUP_SUFFIX = ".memoryvault-backup"
 IF_THERE = "[ ! -x {file} ] || {command} || :"
 """Before a command of ours, for a host that refuses the prompt where the command's file is gone."""
-PLUGIN_NAMES = ("memoryvault", "memory")
-"""Names of our plugin, before the `@` and the marketplace's name."""
-_LAUNCHER = b"/hooks/launch.sh"
+PLUGIN = "memory@memoryvault"
+"""Our plugin of Claude Code, and the marketplace that it comes from."""
 
 Json = dict[str, Any]
 
@@ -336,45 +335,9 @@ def installed_events(settings: Settings) -> dict[str, list[str]]:
 
 
 def plugin_installed(settings: Settings) -> bool:
-    """Whether our own Claude Code plugin, which contains the hooks, is installed and enabled. Raises SettingsError.
-
-    Another tool may call its plugin "memory" too. So a plugin whose folder is known is recognised by its
-    `hooks/hooks.json`; one whose folder is not listed, only if its name or marketplace contains "memoryvault".
-    """
+    """Whether our own Claude Code plugin, which contains the hooks, is installed and enabled. Raises SettingsError."""
     enabled = read_settings(settings_file_of(settings)).get("enabledPlugins")
-    folders = plugin_folders(settings.hosts.claude_config_dir) or {}
-    for name, switched_on in (enabled if isinstance(enabled, dict) else {}).items():
-        if switched_on is not True or str(name).partition("@")[0] not in PLUGIN_NAMES:
-            continue
-        if name in folders:
-            if any(map(_brings_our_hooks, folders[name])):
-                return True
-        elif "memoryvault" in str(name):
-            return True
-    return False
-
-
-def plugin_folders(config_dir: Path) -> dict[str, list[Path]] | None:
-    """Return the folders of Claude Code's plugins, by `plugin@marketplace`; None without a readable list."""
-    found: dict[str, list[Path]] = {}
-    try:
-        listed = parse_json((config_dir / "plugins" / "installed_plugins.json").read_bytes())["plugins"]
-        for name, places in listed.items():
-            # In version 1 an object for each plugin, in version 2 a list of objects.
-            for place in places if isinstance(places, list) else [places]:
-                path = place.get("installPath") if isinstance(place, dict) else None
-                if isinstance(path, str) and path.startswith("/") and "\0" not in path:
-                    found.setdefault(str(name), []).append(Path(os.path.normpath(path)))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return found
-
-
-def _brings_our_hooks(folder: Path) -> bool:
-    try:
-        return _LAUNCHER in (folder / "hooks" / "hooks.json").read_bytes()
-    except OSError:
-        return False
+    return isinstance(enabled, dict) and enabled.get(PLUGIN) is True
 
 
 def argv_of(entry: object) -> list[str]:

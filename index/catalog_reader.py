@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..runtime.days import effective_day
 from ..runtime.layout import INBOX
+from ..vault.active import is_entry_place
 from ..vault.entry import SKILL_KIND
 from . import database, schema
 from .ranking import EntryFacts
@@ -112,12 +112,6 @@ class CatalogReader:
         rows = self._connection.execute(sql, (json.dumps(sorted(set(rowids))),))
         return {row[0]: EntryRow(*row) for row in rows}
 
-    def newest_entries(self, scope: Scope, limit: int) -> list[EntryRow]:
-        """Return entries of the scope, last updated first."""
-        condition, parameters = scope.sql()
-        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ?"
-        return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
-
     def list_entries(self, scope: Scope, offset: int, limit: int, *, in_place: bool = False) -> list[EntryRow]:
         """Return `limit` entries of the scope with a title or text, after the first `offset`, last updated first.
 
@@ -154,38 +148,36 @@ class CatalogReader:
 
     # Paths
 
-    def all_paths(self) -> frozenset[str]:
-        """Return the path of every indexed note."""
-        return frozenset(chain.from_iterable(self._connection.execute("SELECT path FROM entry_meta")))
-
-    def file_stamps(self) -> dict[str, tuple[int, int]]:
-        """Return the state of every indexed file by its path: time of change in nanoseconds, size in bytes."""
-        rows = self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta")
-        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
+    def all_paths(self) -> list[str]:
+        """Return the paths of all indexed files."""
+        return [row[0] for row in self._connection.execute("SELECT path FROM entry_meta")]
 
     def set_aside(self) -> dict[str, str]:
-        """See `schema.select_set_aside`."""
-        return schema.select_set_aside(self._connection)
+        """Return the status of each note that is in a place of entries in use but is not in use, by path.
+
+        The status is '' for a note that no status would make an entry.
+        """
+        is_none = f"{schema.IS_EXPLICIT_KIND} OR NOT {schema.HAS_CONTENT}"
+        sql = (
+            f"SELECT m.path, CASE WHEN {is_none} THEN '' ELSE {schema.STATUS} END FROM entry_meta m "
+            f"WHERE NOT ({schema.IN_USE}) AND {schema.IN_ENTRY_PLACE}"
+        )
+        return {row[0]: row[1] for row in self._connection.execute(sql) if is_entry_place(row[0])}
 
     def always_load_paths(self) -> list[str]:
         """Return the paths of always-load entries in use, of every project and of none."""
         sql = f"SELECT m.path FROM entry_meta m WHERE m.always_load = 1 AND {schema.IN_USE} ORDER BY m.path"
         return [row[0] for row in self._connection.execute(sql)]
 
-    def stamps_in_use(self) -> dict[str, tuple[int, int]]:
-        """Return the state of the file of every entry in use, as `file_stamps`."""
-        rows = self._connection.execute(f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {schema.IN_USE}")
-        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
-
-    def stamps_of_kinds(self, kinds: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """Return `file_stamps` of the notes of these kinds: active or resolved ones in places of entries in use, and
-        those in the inbox."""
+    def stamps_of_actions(self, cures: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Return time of change, in nanoseconds, and size in bytes of the files of the entries in use, and of the notes
+        of the kinds `cures`: active or resolved ones in places of entries in use, and those in the inbox."""
         sql = (
-            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE m.kind IN {VALUES_OF_JSON} "
+            f"SELECT m.path, m.mtime_ns, m.size FROM entry_meta m WHERE {schema.IN_USE} OR m.kind IN {VALUES_OF_JSON} "
             f"AND ({schema.IN_ENTRY_PLACE} AND {schema.STATUS} IN ('active', 'resolved')"
             f" OR m.special = '{INBOX}' AND {schema.STATUS} = 'inbox')"
         )
-        rows = self._connection.execute(sql, (json.dumps(list(kinds)),))
+        rows = self._connection.execute(sql, (json.dumps(list(cures)),))
         return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     # Chunks

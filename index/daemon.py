@@ -27,23 +27,11 @@ def listen(path: str, backlog: int) -> socket.socket:
 
     Raises CannotServe.
     """
-    try:
-        return _listen(path, backlog)
-    except OSError as error:
-        raise _cannot_serve(path, error) from error
-
-
-def _cannot_serve(path: str | Path, error: OSError) -> CannotServe:
-    place, why = error.filename or path, error.strerror or error
-    return CannotServe(f"the recall service cannot start ({place}: {why}): prompts are answered by keywords only")
-
-
-def _listen(path: str, backlog: int) -> socket.socket:
-    make_socket_folder(path)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        make_socket_folder(path)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
         old = os.umask(0o177)
         try:
             listener.bind(path)
@@ -51,10 +39,15 @@ def _listen(path: str, backlog: int) -> socket.socket:
             os.umask(old)
         listener.listen(backlog)
         listener.setblocking(False)
-    except BaseException:
+    except OSError as error:
         listener.close()
-        raise
+        raise _cannot_serve(path, error) from error
     return listener
+
+
+def _cannot_serve(path: str | Path, error: OSError) -> CannotServe:
+    place, why = error.filename or path, error.strerror or error
+    return CannotServe(f"the recall service cannot start ({place}: {why}): prompts are answered by keywords only")
 
 
 @contextlib.contextmanager

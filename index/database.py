@@ -138,35 +138,23 @@ def has_vectors(connection: apsw.Connection) -> bool:
     return True
 
 
-# Files whose pages this process has checked; an error removes a file again. The check reads the whole file, so it is
-# not repeated each time a worker opens the index.
-_sound: set[tuple[int, int]] = set()
-_doubted: set[tuple[int, int]] = set()
-"""Files in which damage was found. They are checked whole, since the quick check does not read FTS5's index."""
+_is_sound: dict[tuple[int, int] | None, bool] = {}
+"""Whether a file passed the check of its pages, by identity: the check reads the whole file, so it is not repeated each
+time a worker opens the index. False where damage was found since."""
 
 
-def is_known_sound(path: Path) -> bool:
-    return file_identity(path) in _sound
+def is_sound(path: Path) -> bool | None:
+    """Whether the file passed its last check; None if this process has not checked it."""
+    return _is_sound.get(file_identity(path))
 
 
 def remember_sound(path: Path) -> None:
-    identity = file_identity(path)
-    if identity is not None:
-        _sound.add(identity)
-        _doubted.discard(identity)
+    _is_sound[file_identity(path)] = True
 
 
 def forget_sound(path: Path) -> None:
     """Forget that the file passed its check: the next `store.open_or_rebuild` checks all of it."""
-    identity = file_identity(path)
-    if identity is not None:
-        _sound.discard(identity)
-        _doubted.add(identity)
-
-
-def is_doubted(path: Path) -> bool:
-    """Whether damage was found in the file since its last successful check."""
-    return file_identity(path) in _doubted
+    _is_sound[file_identity(path)] = False
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:

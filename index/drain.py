@@ -12,8 +12,6 @@ from .store import IndexStore, PendingText
 
 BATCH_TEXTS = 128
 """Texts per call of the embedder: a few seconds of work, so that a kill costs little."""
-BATCH_BYTES = 2_000_000
-"""Well below the recall service's message limit."""
 WINDOW_TEXTS = 4096
 """How many pending texts are sorted by length at a time."""
 
@@ -38,7 +36,7 @@ def embed_with(embedder: Embedder) -> Embed:
     """Return a function that embeds with `embedder` in this process, for callers without a recall service."""
 
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
-        encoded = embedder.encode_words(texts)
+        encoded = embedder.encode(texts)
         rows = tuple(row.astype("<f4").tobytes() for row in encoded.vectors)
         words = tuple(pack_words(words) for words in encoded.words) or (b"",) * len(rows)
         return EmbeddedBatch(embedder.name, embedder.dimension, rows, words)
@@ -80,7 +78,7 @@ def drain(
         window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
         if not window:
             break
-        waiting = _split_batches(window, batch_texts)[::-1]
+        waiting = [window[start : start + batch_texts] for start in range(0, len(window), batch_texts)][::-1]
         while waiting and reason is None and not should_stop():
             batch = waiting.pop()
             outcome = _embed_batch(embed, batch)
@@ -121,17 +119,3 @@ def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded
         raise IndexUnavailable(f"{embedded.model} gave vectors of another size than {embedded.dimension}")
     model_id = store.model_id(embedded.model, embedded.dimension)
     store.add_vectors(model_id, [text.text_hash for text in batch], embedded.vectors, embedded.words)
-
-
-def _split_batches(window: Sequence[PendingText], batch_texts: int) -> list[list[PendingText]]:
-    """Split `window` in its order, at `batch_texts` and at BATCH_BYTES."""
-    batches: list[list[PendingText]] = [[]]
-    size = 0
-    for text in window:
-        weight = len(text.text.encode("utf-8", "replace"))
-        if batches[-1] and (len(batches[-1]) >= batch_texts or size + weight > BATCH_BYTES):
-            batches.append([])
-            size = 0
-        batches[-1].append(text)
-        size += weight
-    return batches

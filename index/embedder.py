@@ -87,11 +87,7 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """float32[len(texts), dimension], unit length. Raises ModelUnavailable."""
-        ...
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         """Embed texts and each of their words. Raises ModelUnavailable."""
         ...
 
@@ -219,19 +215,16 @@ class SentenceTransformerEmbedder:
         self.dimension = int(model.get_embedding_dimension())
         self.max_tokens = _max_tokens(model)
         """The model truncates longer texts."""
-        self._counter = _token_counter(model.tokenizer.backend_tokenizer) if self._has_offsets else None
+        self._pieces = _pieces_of(model.tokenizer.backend_tokenizer) if self._has_offsets else None
         self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
         self._unknown = model.tokenizer.unk_token_id
         self._special = frozenset(model.tokenizer.all_special_ids) - {self._unknown}
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of `text`, without truncation. Thread-safe."""
-        return estimate_tokens(text) if self._counter is None else self._counter(text)
+        return estimate_tokens(text) if self._pieces is None else max(1, len(self._pieces(text)))
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        return self.encode_words(texts, query=query).vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         import numpy
         import torch
 
@@ -281,10 +274,7 @@ class PackagedEmbedder:
         """Count the tokens of `text`, without truncation. Thread-safe."""
         return max(1, len(self._pieces(text)))
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        return self.encode_words(texts, query=query).vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         import numpy
 
         if not texts:
@@ -378,11 +368,6 @@ def _unknown_shares(ids: Sequence[Sequence[int]], unknown: int | None, special: 
     if unknown is None:
         return ()
     return tuple(row.count(unknown) / max(1, sum(piece not in special for piece in row)) for row in ids)
-
-
-def _token_counter(tokenizer: Any) -> Callable[[str], int]:
-    pieces_of = _pieces_of(tokenizer)
-    return lambda text: max(1, len(pieces_of(text)))
 
 
 def _pieces_of(tokenizer: Any) -> Callable[[str], list[int]]:

@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 
 import apsw
 
-from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from ..runtime.normal_form import normal_form
 from ..runtime.paths import is_text, read_regular
-from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.gate import EAGERNESS, note_features, rarity, surely
 from ..vault.listing import list_notes
@@ -30,7 +27,6 @@ from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
 from .file_check import MAX_FILE_BYTES, FileCheck, FileChecker, FileStatus
-from .filters import parse_filter
 from .gating import GATED_ENTRIES, Surroundings, asks, features, log_odds, needed, threshold
 from .languages import is_foreign
 from .late_interaction import match_texts, match_vectors
@@ -84,23 +80,15 @@ Judge = Callable[[str, str], float | None]
 
 
 @dataclass(frozen=True)
-class RecallQuery:
-    """A question and its scope. With no `project` and not `all_projects`, only entries of no project are in scope."""
+class RecallQuery(Scope):
+    """A question and its scope: a prompt to an agent, or a question to the vault.
+
+    A prompt of a single word is not taken for a question, and of entries with nearly the same text it gets only the
+    best.
+    """
 
     text: str
     k: int = 5
-    project: str | None = None
-    all_projects: bool = False
-    filter: str | None = None
-    group: str | None = None
-    statuses: frozenset[str] = frozenset({"active"})
-    include: frozenset[str] = frozenset()
-    exclude_paths: frozenset[str] = frozenset()
-    exclude_always_load: bool = False
-    exclude_kinds: frozenset[str] = EXPLICIT_KINDS
-    is_prompt: bool = False
-    """True for a prompt to an agent, False for a question to the vault. For a prompt special folders are not searched,
-    a single word is not taken for a question, and of entries with nearly the same text only the best is returned."""
     apply_threshold: bool = True
     """False: return entries that do not pass the gate too (for evaluation and the search for duplicates)."""
 
@@ -169,7 +157,6 @@ class _RecallState:
 
     query: RecallQuery
     analysis: QueryAnalysis
-    scope: Scope
     deadline: float | None
     """When retrieval must have ended (monotonic seconds), None without a budget."""
     files_deadline: float | None
@@ -181,6 +168,19 @@ class _RecallState:
     """Rowids of the entries that the keyword retriever found; paths without an index."""
     by_meaning: frozenset[int] = frozenset()
     """The same of the nearest ones."""
+    keyword: Sequence[KeywordHit] = ()
+    dense: Sequence[DenseHit] = ()
+    """With the similarity of every keyword hit, too."""
+    model_id: int | None = None
+    """The model of the dense hits; None where the dense retriever failed."""
+    embedding: QueryEmbedding | None = None
+    """That of the dense hits."""
+    rows: Mapping[int, EntryRow] = field(default_factory=dict)
+    """The entries of all hits, by rowid."""
+    facts: Mapping[int, EntryFacts] = field(default_factory=dict)
+    """The same as ranking takes them."""
+    evidence: Mapping[int, WordEvidence] = field(default_factory=dict)
+    """By rowid of the chunk."""
 
     @property
     def found(self) -> Mapping[str, int]:
@@ -189,16 +189,19 @@ class _RecallState:
         return {"vec_hits": len(self.by_meaning), "grep_hits": len(self.by_words), "deduped_count": both}
 
     @property
+    def hits(self) -> list[DenseHit | KeywordHit]:
+        """Those of both retrievers."""
+        return [*self.dense, *self.keyword]
+
+    @property
     def separate_kind(self) -> str | None:
         """The kind that is searched and ranked separately: skills, where a prompt did not ask for them."""
-        return SKILL_KIND if self.query.is_prompt and self.scope.filter is None else None
+        return SKILL_KIND if self.query.is_prompt and self.query.filter is None else None
 
-    def reject(self, scored: ScoredEntry, row: EntryRow, reason: str) -> None:
+    def reject(self, scored: ScoredEntry, reason: str) -> None:
         if len(self.rejections) < MAX_REJECTIONS:
-            needs = round(scored.log_odds, 3)
-            self.rejections.append(
-                Rejection(row.path, round(scored.score, 6), scored.dense, scored.keyword, needs, reason)
-            )
+            path, needs = self.rows[scored.entry_rowid].path, round(scored.log_odds, 3)
+            self.rejections.append(Rejection(path, round(scored.score, 6), scored.dense, scored.keyword, needs, reason))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -216,28 +219,6 @@ class _RecallState:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
 
-@dataclass(frozen=True)
-class _Retrieved:
-    """The results of both retrievers."""
-
-    keyword: Sequence[KeywordHit]
-    dense: Sequence[DenseHit]
-    """With the similarity of every keyword hit, too."""
-    model_id: int | None = None
-    """The model of the dense hits; None where the dense retriever failed."""
-    embedding: QueryEmbedding | None = None
-
-    @property
-    def chunks(self) -> list[int]:
-        """Rowids of the chunks, each once."""
-        rowids = [hit.chunk_rowid for hit in self.dense] + [hit.chunk_rowid for hit in self.keyword]
-        return list(dict.fromkeys(rowids))
-
-    @property
-    def entries(self) -> list[int]:
-        return [hit.entry_rowid for hit in self.keyword] + [hit.entry_rowid for hit in self.dense]
-
-
 class RecallEngine:
     """Answers recalls over one index and one vault; may be used from several threads."""
 
@@ -248,7 +229,6 @@ class RecallEngine:
         embedder: Embedder | None,
         eagerness: str = DEFAULT_EAGERNESS,
         *,
-        today: Callable[[], date] = local_today,
         keep_vectors: bool = False,
     ) -> None:
         """`eagerness`: a position of the setting `recall.eagerness`. `keep_vectors`: hold the index's vectors in
@@ -257,7 +237,6 @@ class RecallEngine:
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
         self._judge: Judge | None = getattr(embedder, "judge_answer", None)
         self._eagerness = eagerness
-        self._today = today
         self._readers = ReaderPool(index_db, POOLED_READERS)
         self._files = FileChecker(vault)
         self._matrices = MatrixCache(index_db) if keep_vectors else None
@@ -275,25 +254,13 @@ class RecallEngine:
             self._matrices.wait_until_filled(seconds)
 
     def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
-        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter."""
+        """Return the best hits within `budget_ms` (None: without a deadline)."""
         started = time.perf_counter()
-        scope = Scope(
-            project=query.project,
-            all_projects=query.all_projects,
-            group=query.group,
-            statuses=query.statuses,
-            include=query.include,
-            exclude_paths=query.exclude_paths,
-            exclude_always_load=query.exclude_always_load,
-            exclude_kinds=query.exclude_kinds,
-            in_place=query.is_prompt,
-            filter=parse_filter(query.filter, self._today()),
-        )
         now = time.monotonic()
         deadline, files_deadline = (
             None if budget_ms is None else now + budget_ms * share / 1000 for share in (_RETRIEVAL_SHARE, _FILES_SHARE)
         )
-        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline)
+        state = _RecallState(query, analyse(query.text), deadline, files_deadline)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -317,34 +284,34 @@ class RecallEngine:
 
     def _search_index(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         with reader.snapshot():
-            if reader.is_empty(state.scope):
+            if reader.is_empty(state.query):
                 return []
             scored: list[ScoredEntry] = []
-            rows: dict[int, EntryRow] = {}
             if state.analysis.words or state.analysis.identifiers:
-                retrieved = self._retrieve(reader, state)
+                self._retrieve(reader, state)
                 with state.stage("evidence"):
-                    evidence = self._match_words(reader, state, retrieved)
+                    self._match_words(reader, state)
                 with state.stage("fuse"):
-                    rows = reader.entries_by_rowid(retrieved.entries)
-                    scored = self._rank(reader, state, retrieved, rows, evidence)
+                    scored = self._rank(reader, state)
             with state.stage("check"):
-                hits = self._check_hits(reader, state, scored, rows)
-                if not hits and state.scope.filter is not None:
+                hits = self._check_hits(reader, state, scored)
+                if not hits and state.query.filter is not None:
                     hits = self._list_filtered(reader, state)
         return hits
 
-    def _retrieve(self, reader: SearchReader, state: _RecallState) -> _Retrieved:
+    def _retrieve(self, reader: SearchReader, state: _RecallState) -> None:
         """Run the keyword retriever while the question is being embedded, then the dense one."""
         future = self._start_embedding(reader, state)
         with state.stage("refine"):
             state.analysis = refine(state.analysis, reader.vocabulary)
-        keyword = self._search_keywords(reader, state)
-        state.by_words = frozenset(hit.entry_rowid for hit in keyword)
+        state.keyword = self._search_keywords(reader, state)
+        state.by_words = frozenset(hit.entry_rowid for hit in state.keyword)
         embedding = self._await_embedding(state, future)
-        if keyword and self._embedder is not None and is_foreign(self._embedder.name, state.analysis.text):
-            embedding = None  # Meaning as the model has it would outvote a word that is there.
-        return self._search_vectors(reader, state, embedding, keyword)
+        if embedding is None or self._embedder is None:
+            return
+        if not (state.keyword and is_foreign(self._embedder.name, state.analysis.text)):
+            # Else meaning as the model has it would outvote a word that is there.
+            self._search_vectors(reader, state, embedding, self._embedder.name)
 
     def _search_keywords(self, reader: SearchReader, state: _RecallState) -> list[KeywordHit]:
         if state.analysis.fts_match is None:
@@ -353,7 +320,7 @@ class RecallEngine:
             try:
                 with reader.interrupt_at(state.deadline):
                     return reader.search_keywords(
-                        state.analysis.fts_match, state.scope, limit=max(KEYWORD_LIMIT, state.query.k)
+                        state.analysis.fts_match, state.query, limit=max(KEYWORD_LIMIT, state.query.k)
                     )
             except apsw.InterruptError:
                 state.mark_degraded(KEYWORD_LATE)
@@ -389,107 +356,75 @@ class RecallEngine:
         return None
 
     def _search_vectors(
-        self,
-        reader: SearchReader,
-        state: _RecallState,
-        embedding: QueryEmbedding | None,
-        keyword: Sequence[KeywordHit],
-    ) -> _Retrieved:
-        """Add the nearest chunks to the keyword hits, with the similarity of every keyword hit."""
-        keyword_only = _Retrieved(keyword, [])
-        if embedding is None or self._embedder is None:
-            return keyword_only
+        self, reader: SearchReader, state: _RecallState, embedding: QueryEmbedding, model_name: str
+    ) -> None:
+        """Find the nearest chunks, and the similarity of every keyword hit."""
         with state.stage("dense"):
-            model = reader.find_model(self._embedder.name)
+            model = reader.find_model(model_name)
             if model is None or model.dimension * 4 != len(embedding.vector):
                 state.mark_degraded(NO_VECTORS)
-                return keyword_only
+                return
             vector = embedding.vector
             try:
                 with reader.interrupt_at(state.deadline):
                     matrix = self._matrices.get(reader, model) if self._matrices is not None else None
                     hits = reader.search_vectors(
-                        model.model_id, vector, state.scope, matrix=matrix, separate_kind=state.separate_kind
+                        model.model_id, vector, state.query, matrix=matrix, separate_kind=state.separate_kind
                     )
                     state.by_meaning = frozenset(hit.entry_rowid for hit in hits)
                     known = {hit.chunk_rowid for hit in hits}
-                    missing = [hit.chunk_rowid for hit in keyword if hit.chunk_rowid not in known]
+                    missing = [hit.chunk_rowid for hit in state.keyword if hit.chunk_rowid not in known]
                     if missing:
                         hits += reader.similarities_of(model.model_id, vector, missing, matrix)
-                    return _Retrieved(keyword, embedding.scaled(hits), model.model_id, embedding)
             except apsw.InterruptError:
                 state.mark_degraded(DENSE_LATE)
-                return keyword_only
             except apsw.SQLError:
                 # sqlite-vec's error for a part that is missing: the keyword retriever's hits are still sound.
                 state.mark_degraded(VECTORS_DAMAGED)
-                return keyword_only
+            else:
+                state.dense, state.model_id, state.embedding = embedding.scaled(hits), model.model_id, embedding
 
-    def _match_words(
-        self, reader: SearchReader, state: _RecallState, retrieved: _Retrieved
-    ) -> Mapping[int, WordEvidence]:
-        """Match each chunk with the words of the question: by word vectors, else by spelling. By chunk rowid."""
+    def _match_words(self, reader: SearchReader, state: _RecallState) -> None:
+        """Match each chunk with the words of the question: by word vectors, else by spelling."""
+        chunks = list(dict.fromkeys(hit.chunk_rowid for hit in state.hits))
         evidence: dict[int, WordEvidence] = {}
-        model_id, embedding = retrieved.model_id, retrieved.embedding
-        if model_id is not None and embedding is not None and embedding.words is not None:
-            packed = reader.word_vectors_of(model_id, retrieved.chunks)
-            evidence = match_vectors(state.analysis, embedding.words, packed)
-        rest = [chunk for chunk in retrieved.chunks if chunk not in evidence]
-        return evidence | match_texts(state.analysis, reader.texts_of(rest)) if rest else evidence
+        if state.model_id is not None and state.embedding is not None and state.embedding.words is not None:
+            packed = reader.word_vectors_of(state.model_id, chunks)
+            evidence = match_vectors(state.analysis, state.embedding.words, packed)
+        rest = [chunk for chunk in chunks if chunk not in evidence]
+        state.evidence = evidence | match_texts(state.analysis, reader.texts_of(rest)) if rest else evidence
 
-    def _rank(
-        self,
-        reader: SearchReader,
-        state: _RecallState,
-        retrieved: _Retrieved,
-        rows: Mapping[int, EntryRow],
-        evidence: Mapping[int, WordEvidence],
-    ) -> list[ScoredEntry]:
+    def _rank(self, reader: SearchReader, state: _RecallState) -> list[ScoredEntry]:
         """Fuse the results and ask the gate; the best of what does not pass are noted as rejections."""
         project = (state.query.project or "").lower()
-        facts = {rowid: row.facts(project) for rowid, row in rows.items()}
+        state.rows = reader.entries_by_rowid(hit.entry_rowid for hit in state.hits)
+        state.facts = {rowid: row.facts(project) for rowid, row in state.rows.items()}
         rank = fuse_by_kind if state.separate_kind else fuse
-        ranked = rank(state.analysis, retrieved.dense, retrieved.keyword, facts, evidence)
-        gated = self._ask_gate(reader, state, ranked[:GATED_ENTRIES], retrieved, facts, evidence)
+        ranked = rank(state.analysis, state.dense, state.keyword, state.facts, state.evidence)
+        gated = self._ask_gate(reader, state, ranked[:GATED_ENTRIES])
         if not state.query.apply_threshold:
             return [*gated, *ranked[GATED_ENTRIES:]]
         kept = self._select_needed(state, gated)
-        vain = self._judge_answers(reader, state, retrieved, kept, rows)
+        vain = self._judge_answers(reader, state, kept)
         kept = [scored for scored in kept if scored.entry_rowid not in vain]
         kept_rowids = {scored.entry_rowid for scored in kept}
         for scored in gated[: len(kept) + MAX_REJECTIONS]:
             if scored.entry_rowid not in kept_rowids:
-                reason = NO_ANSWER if scored.entry_rowid in vain else BELOW_FLOOR
-                state.reject(scored, rows[scored.entry_rowid], reason)
+                state.reject(scored, NO_ANSWER if scored.entry_rowid in vain else BELOW_FLOOR)
         return kept
 
-    def _ask_gate(
-        self,
-        reader: SearchReader,
-        state: _RecallState,
-        ranked: Sequence[ScoredEntry],
-        retrieved: _Retrieved,
-        facts: Mapping[int, EntryFacts],
-        evidence: Mapping[int, WordEvidence],
-    ) -> list[ScoredEntry]:
+    def _ask_gate(self, reader: SearchReader, state: _RecallState, ranked: Sequence[ScoredEntry]) -> list[ScoredEntry]:
         """Return these entries with the gate's log-odds, in their order."""
-        pairs = self._pairs(reader, state, ranked, retrieved, facts, evidence)
         asks_something = state.analysis.is_question
         return [
             replace(
                 scored, log_odds=log_odds(pair), is_answer=asks_something and "answers" in pair and surely(pair) > 0
             )
-            for scored, pair in zip(ranked, pairs, strict=True)
+            for scored, pair in zip(ranked, self._pairs(reader, state, ranked), strict=True)
         ]
 
     def _pairs(
-        self,
-        reader: SearchReader,
-        state: _RecallState,
-        ranked: Sequence[ScoredEntry],
-        retrieved: _Retrieved,
-        facts: Mapping[int, EntryFacts],
-        evidence: Mapping[int, WordEvidence],
+        self, reader: SearchReader, state: _RecallState, ranked: Sequence[ScoredEntry]
     ) -> list[dict[str, float]]:
         """Return the gate's features of the prompt and each of these entries."""
         texts = reader.texts_of([scored.chunk_rowid for scored in ranked])
@@ -498,18 +433,18 @@ class RecallEngine:
         terms = [
             ((term.stem, *term.corrections), rarity(counts.get(term.stem, 0), total)) for term in state.analysis.terms
         ]
-        vector = retrieved.embedding.vector if retrieved.embedding is not None else b""
+        vector = state.embedding.vector if state.embedding is not None else b""
         prompt_asks = asks(self._embedder.name, vector) if self._embedder is not None and vector else 0.0
-        project = None if state.scope.any_project else state.query.project or ""
+        project = None if state.query.any_project else state.query.project or ""
         around = {
             is_skill: Surroundings(
                 reader.count_rivals(
                     project, skills=is_skill if state.separate_kind else None, folders={"", *state.query.include}
                 ),
                 terms,
-                [hit for hit in retrieved.dense if (facts[hit.entry_rowid].kind.lower() == SKILL_KIND) is is_skill]
+                [hit for hit in state.dense if (state.facts[hit.entry_rowid].kind.lower() == SKILL_KIND) is is_skill]
                 if state.separate_kind
-                else retrieved.dense,
+                else state.dense,
                 prompt_asks,
             )
             for is_skill in {scored.is_skill for scored in ranked}
@@ -519,8 +454,8 @@ class RecallEngine:
                 state.analysis,
                 scored,
                 texts.get(scored.chunk_rowid, ""),
-                evidence.get(scored.chunk_rowid),
-                note_features(facts[scored.entry_rowid].kind, facts[scored.entry_rowid].confidence),
+                state.evidence.get(scored.chunk_rowid),
+                note_features(state.facts[scored.entry_rowid].kind, state.facts[scored.entry_rowid].confidence),
                 around[scored.is_skill],
             )
             for scored in ranked
@@ -542,16 +477,9 @@ class RecallEngine:
         # Mostly a single word answers the agent ("yes", "apply"), and the gate has seen no such prompt.
         return have_the_word if len(have_the_word) == 1 and not have_the_word[0].is_skill else []
 
-    def _judge_answers(
-        self,
-        reader: SearchReader,
-        state: _RecallState,
-        retrieved: _Retrieved,
-        kept: Sequence[ScoredEntry],
-        rows: Mapping[int, EntryRow],
-    ) -> set[int]:
+    def _judge_answers(self, reader: SearchReader, state: _RecallState, kept: Sequence[ScoredEntry]) -> set[int]:
         """Return the rowids of those of a prompt's entries that do not answer it, as far as there is time to judge."""
-        judge, embedding = self._judge, retrieved.embedding
+        judge, embedding = self._judge, state.embedding
         # A question in another language has a scale; the model knows only English.
         is_english = embedding is not None and embedding.similarity_scale == 1.0
         if judge is None or not state.query.is_prompt or state.analysis.is_one_word or not is_english:
@@ -559,7 +487,7 @@ class RecallEngine:
         judged = [
             scored
             for scored in kept[: 2 * state.query.k]
-            if scored.dense is not None and (rows[scored.entry_rowid].kind or "").lower() not in UNJUDGED_KINDS
+            if scored.dense is not None and (state.rows[scored.entry_rowid].kind or "").lower() not in UNJUDGED_KINDS
         ]
         chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in judged])
         vain: set[int] = set()
@@ -569,20 +497,14 @@ class RecallEngine:
                 left = state.seconds_left()
                 if left is not None and (left < LEAST_SECONDS or time.monotonic() - began > JUDGING_SECONDS):
                     break
-                title, text = rows[scored.entry_rowid].title, chunks[scored.chunk_rowid].text
+                title, text = state.rows[scored.entry_rowid].title, chunks[scored.chunk_rowid].text
                 passage = text if title.casefold() in text.casefold() else f"{title}\n{text}"
                 logit = judge(state.analysis.text, passage)
                 if logit is not None and logit < LEAST_ANSWER:
                     vain.add(scored.entry_rowid)
         return vain
 
-    def _check_hits(
-        self,
-        reader: SearchReader,
-        state: _RecallState,
-        ranked: Sequence[ScoredEntry],
-        rows: Mapping[int, EntryRow],
-    ) -> list[Hit]:
+    def _check_hits(self, reader: SearchReader, state: _RecallState, ranked: Sequence[ScoredEntry]) -> list[Hit]:
         """Return the first k hits whose files still exist. What changed since it was indexed is read again."""
         chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in ranked[: 4 * state.query.k]])
         hits: list[Hit] = []
@@ -591,16 +513,16 @@ class RecallEngine:
             if len(hits) >= state.query.k:
                 break
             if scored.entry_rowid not in checks:
-                ahead = [rows[other.entry_rowid] for other in ranked[number : number + 2 * state.query.k]]
+                ahead = [state.rows[other.entry_rowid] for other in ranked[number : number + 2 * state.query.k]]
                 checks |= self._files.check(ahead, state.files_deadline)
-            row = rows[scored.entry_rowid]
+            row = state.rows[scored.entry_rowid]
             chunk = chunks.get(scored.chunk_rowid)
             chunk = chunk or reader.chunks_by_rowid([scored.chunk_rowid])[scored.chunk_rowid]
             hit = self._current_hit(state, row, checks[row.rowid], chunk, scored)
             if hit is None:
-                state.reject(scored, row, FILE_GONE)
+                state.reject(scored, FILE_GONE)
             elif state.query.is_prompt and any(is_near_duplicate(hit.excerpt, other.excerpt) for other in hits):
-                state.reject(scored, row, SAYS_THE_SAME)
+                state.reject(scored, SAYS_THE_SAME)
             else:
                 hits.append(replace(hit, is_weak=self._is_weak(scored, state)))
         return hits
@@ -611,7 +533,7 @@ class RecallEngine:
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         """Return the newest entries that the filter admits: the user asked for them, though none has the words."""
-        rows = reader.newest_entries(state.scope, state.query.k)
+        rows = reader.list_entries(state.query, 0, state.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
         checks = self._files.check(rows, state.files_deadline)
         no_chunk = StoredChunk(0, "")
@@ -636,7 +558,7 @@ class RecallEngine:
         elif check.status is FileStatus.CHANGED:
             entry = parse_entry(row.path, check.data)
             if entry.content_hash != row.content_hash:
-                if not state.scope.admits(row_of(entry)):
+                if not state.query.admits(row_of(entry)):
                     return None
                 fresh = chunk_entry(entry)
                 best = max(fresh, key=lambda c: (_count_words(c.body, state.analysis), c.ordinal == ordinal))
@@ -660,7 +582,7 @@ class RecallEngine:
             with suppress(OSError):
                 entry = parse_entry(path, read_regular(self._vault / path, MAX_FILE_BYTES)[0])
                 words = _count_words(f"{entry.title}\n{entry.body}", state.analysis)
-                if state.scope.admits(row_of(entry)) and (words or not state.analysis.words):
+                if state.query.admits(row_of(entry)) and (words or not state.analysis.words):
                     best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
                     session = entry.sources[0].session if entry.sources else None
                     hit = _make_hit(entry, session, StoredChunk(best.ordinal, best.body), None)

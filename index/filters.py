@@ -69,38 +69,60 @@ _HELP = "e.g. tag=security AND project=sherwood, NOT kind=fix, created>2026-01, 
 
 
 @dataclass(frozen=True)
-class Equals:
+class Filter:
+    """A condition over a row of entry_meta, as `m`, that is never NULL."""
+
+    sql: str
+    parameters: tuple[str, ...]
+    named: frozenset[tuple[str, str]] = frozenset()
+    """Key and value, in lower case, of every clause: a filter with a status or a project includes it."""
+    asked: frozenset[tuple[str, str]] = frozenset()
+    """The same, without clauses below a NOT."""
+
+
+def equals(key: str, value: str) -> Filter:
     """True where `key` has this value; for `tag`, where one of the tags has it; for `group`, also below it."""
+    if key == "tag":
+        sql = "EXISTS (SELECT 1 FROM json_each(m.tags) WHERE value = ? COLLATE NOCASE)"
+    else:
+        column = f"COALESCE(NULLIF(m.{TEXT_COLUMNS[key]}, ''), '{_UNSAID.get(key, '')}')"
+        sql = f"{column} = ? COLLATE NOCASE"
+        if key == "group":
+            sql += f" OR substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
+    clause = frozenset({(key, value.lower())})
+    return Filter(f"({sql})", (value,) * sql.count("?"), clause, clause)
 
-    key: str
-    value: str
 
-
-@dataclass(frozen=True)
-class DateRange:
+def within(key: str, first: str, last: str) -> Filter:
     """True where `first <= day <= last`, ISO days; False for an entry without that date."""
-
-    key: str
-    first: str
-    last: str
-
-
-@dataclass(frozen=True)
-class Not:
-    operand: Filter
+    # A note without `updated` was last updated when it was created.
+    column = "COALESCE(NULLIF(m.updated, ''), m.created, '')" if key == "updated" else f"COALESCE(m.{key}, '')"
+    return Filter(f"(substr({column}, 1, 10) BETWEEN ? AND ?)", (first, last))
 
 
-@dataclass(frozen=True)
-class And:
-    operands: tuple[Filter, ...]
+def negated(operand: Filter) -> Filter:
+    return Filter(f"(NOT {operand.sql})", operand.parameters, operand.named)
 
 
-@dataclass(frozen=True)
-class Or:
-    operands: tuple[Filter, ...]
+def all_of(operands: Sequence[Filter]) -> Filter:
+    """True where all are; of none, too."""
+    return _joined(" AND ", operands, "1")
 
 
-Filter = Equals | DateRange | Not | And | Or
+def any_of(operands: Sequence[Filter]) -> Filter:
+    """True where one of them is."""
+    return _joined(" OR ", operands, "0")
+
+
+def _joined(word: str, operands: Sequence[Filter], of_none: str) -> Filter:
+    if len(operands) == 1:
+        return operands[0]
+    return Filter(
+        f"({word.join(one.sql for one in operands) or of_none})",
+        tuple(value for one in operands for value in one.parameters),
+        frozenset().union(*(one.named for one in operands)),
+        frozenset().union(*(one.asked for one in operands)),
+    )
 
 
 def parse_filter(text: str | None, today: date) -> Filter | None:
@@ -115,59 +137,24 @@ def parse_filter(text: str | None, today: date) -> Filter | None:
     return tree
 
 
-def since(key: str, value: str, today: date) -> DateRange:
+def since(key: str, value: str, today: date) -> Filter:
     """Return the filter `key since value` for one date. Raises UsageError as `parse_filter` does."""
-    return DateRange(key, _span(value, today)[0], "9999-12-31")
+    return within(key, _span(value, today)[0], "9999-12-31")
 
 
 def named_values(tree: Filter | None, key: str) -> frozenset[str]:
-    """Return every value in the expression for `key`, lower case: a filter with a status or a project includes it."""
-    if tree is None:
-        return frozenset()
-    if isinstance(tree, Equals):
-        return frozenset({tree.value.lower()}) if tree.key == key else frozenset()
-    if isinstance(tree, DateRange):
-        return frozenset()
-    if isinstance(tree, Not):
-        return named_values(tree.operand, key)
-    return frozenset().union(*(named_values(operand, key) for operand in tree.operands))
+    """Return every value in the expression for `key`, lower case."""
+    return frozenset(value for name, value in tree.named if name == key) if tree else frozenset()
 
 
 def asked_values(tree: Filter | None, key: str) -> frozenset[str]:
     """Return the same as `named_values`, without values below a NOT."""
-    if isinstance(tree, Not):
-        return frozenset()
-    if isinstance(tree, And | Or):
-        return frozenset().union(*(asked_values(operand, key) for operand in tree.operands))
-    return named_values(tree, key)
-
-
-def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
-    """Build a condition over entry_meta (as `alias`) that is never NULL, and its parameters."""
-    if isinstance(tree, And | Or):
-        word = " AND " if isinstance(tree, And) else " OR "
-        parts = [to_sql(operand, alias) for operand in tree.operands]
-        joined = word.join(sql for sql, _ in parts) or str(int(isinstance(tree, And)))
-        return f"({joined})", [p for _, ps in parts for p in ps]
-    if isinstance(tree, Not):
-        sql, parameters = to_sql(tree.operand, alias)
-        return f"(NOT {sql})", parameters
-    if isinstance(tree, DateRange):
-        # A note without `updated` was last updated when it was created.
-        column = _date_column(tree.key, alias)
-        return f"(substr({column}, 1, 10) BETWEEN ? AND ?)", [tree.first, tree.last]
-    if tree.key == "tag":
-        return f"(EXISTS (SELECT 1 FROM json_each({alias}.tags) WHERE value = ? COLLATE NOCASE))", [tree.value]
-    column = f"COALESCE(NULLIF({alias}.{TEXT_COLUMNS[tree.key]}, ''), '{_UNSAID.get(tree.key, '')}')"
-    if tree.key == "group":
-        below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
-        return f"({column} = ? COLLATE NOCASE OR {below})", [tree.value] * 3
-    return f"({column} = ? COLLATE NOCASE)", [tree.value]
+    return frozenset(value for name, value in tree.asked if name == key) if tree else frozenset()
 
 
 def matches(tree: Filter, row: Mapping[str, Any]) -> bool:
     """Whether the filter admits a row of entry_meta, given as a mapping (`tags` a sequence of strings)."""
-    return admits_row(*to_sql(tree), row)
+    return admits_row(tree.sql, tree.parameters, row)
 
 
 class _InMemory(threading.local):
@@ -190,12 +177,6 @@ def admits_row(condition: str, parameters: Sequence[str], row: Mapping[str, Any]
     # A path or an argument of a command may be no UTF-8, which no database holds.
     storable = [each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in bound]
     return bool(_in_memory.connection.execute(f"{_ROW} SELECT {condition} FROM m", storable).get)
-
-
-def _date_column(key: str, alias: str) -> str:
-    if key == "updated":
-        return f"COALESCE(NULLIF({alias}.updated, ''), {alias}.created, '')"
-    return f"COALESCE({alias}.{key}, '')"
 
 
 @dataclass(frozen=True)
@@ -236,13 +217,13 @@ class _Parser:
         parts = [self.conjunction()]
         while self._keyword("OR"):
             parts.append(self.conjunction())
-        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+        return any_of(parts)
 
     def conjunction(self) -> Filter:
         parts = [self.negation()]
         while self._keyword("AND"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else And(tuple(parts))
+        return all_of(parts)
 
     def negation(self) -> Filter:
         self.depth += 1
@@ -250,7 +231,7 @@ class _Parser:
             raise _usage("nested too deeply")
         try:
             if self._keyword("NOT"):
-                return Not(self.negation())
+                return negated(self.negation())
             if self._peek("open"):
                 self.position += 1
                 inner = self.expression()
@@ -289,20 +270,20 @@ class _Parser:
         if key in DATE_KEYS:
             first, last = _span(value, self.today)
             if operator in ("=", "!="):
-                inside = DateRange(key, first, last)
-                return inside if operator == "=" else Not(inside)
+                inside = within(key, first, last)
+                return inside if operator == "=" else negated(inside)
             whole_day = first == last
             if operator == ">":
-                return DateRange(key, _day_after(last) if whole_day else first, "9999-12-31")
+                return within(key, _day_after(last) if whole_day else first, "9999-12-31")
             if operator == ">=":
-                return DateRange(key, first, "9999-12-31")
-            return DateRange(key, "0001-01-01", last if operator == "<=" else _day_before(first))
+                return within(key, first, "9999-12-31")
+            return within(key, "0001-01-01", last if operator == "<=" else _day_before(first))
         if operator not in ("=", "!="):
             raise _usage(f"{key} is compared with = or !=, not {operator} (dates: created, updated)")
         value = value.removeprefix("#") if key == "tag" else value
         value = value.strip("/") if key == "group" else value
         value = project_named(value) if key == "project" else value
-        return Equals(key, value) if operator == "=" else Not(Equals(key, value))
+        return equals(key, value) if operator == "=" else negated(equals(key, value))
 
     def _peek(self, kind: str) -> bool:
         return self.position < len(self.tokens) and self.tokens[self.position].kind == kind

@@ -39,18 +39,6 @@ The prompts of `bench languages` keep .42 and more."""
 
 
 @dataclass(frozen=True)
-class NeutralQuestion:
-    """A question without the directions of the languages."""
-
-    vector: Floats
-    """float32[dimension], unit length."""
-    words: WordVectors | None
-    similarity_scale: float
-    """What a similarity with `vector` is multiplied by, at least 1: without these directions the vectors of passages
-    would be shorter too."""
-
-
-@dataclass(frozen=True)
 class LanguageDirections:
     """Mean vectors of texts of several languages, with orthonormal bases of the space that the means span."""
 
@@ -61,23 +49,25 @@ class LanguageDirections:
     word_basis: Floats
     """The same of the means of the texts' word vectors."""
 
-    def neutralise(self, vector: Floats, words: WordVectors | None) -> NeutralQuestion | None:
-        """Return the question without these directions; None if it is in none of the languages.
+    def neutralise(self, vector: Floats, words: WordVectors | None) -> tuple[Floats, WordVectors | None, float]:
+        """Return the question without these directions, and what its similarities are to be multiplied by, at least 1:
+        without these directions the vectors of passages would be shorter too. One in none of the languages is returned
+        as it is.
 
         `vector`: float32[dimension], unit length.
         """
         import numpy
 
         if float((self.means @ vector).max()) < FOREIGN_SIMILARITY:
-            return None
+            return vector, words, 1.0
         neutral = vector - self.text_basis @ (self.text_basis.T @ vector)
         length = float(numpy.linalg.norm(neutral))
         if length < LEAST_LENGTH:
-            return None
+            return vector, words, 1.0
         if words is not None:
             rows = words.vectors - (words.vectors @ self.word_basis) @ self.word_basis.T
             words = WordVectors(words.words, rows.astype(numpy.float32))
-        return NeutralQuestion((neutral / length).astype(numpy.float32), words, 1.0 / length)
+        return (neutral / length).astype(numpy.float32), words, 1.0 / length
 
 
 def directions_of(text_means: Floats, word_means: Floats) -> LanguageDirections:

@@ -170,12 +170,12 @@ def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel
 
         from . import mpnet
 
-        files = mpnet_files.prepare(models_folder)
-        base = mpnet.load_base(files.weights)
+        folder = mpnet_files.prepare(models_folder)
+        base = mpnet.load_base(folder / "model.safetensors")
         reader, comparer = mpnet.Mpnet(base, changes or mpnet.READING), mpnet.Mpnet(base, mpnet.COMPARING)
         del base
         release_memory()
-        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     except ModelUnavailable:
         raise
     except Exception as error:  # The libraries raise their own, and plain ones.

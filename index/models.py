@@ -71,11 +71,12 @@ def wanted_model(settings: Settings) -> str:
 
 
 def list_models(
-    models_folder: Path, vectors: Iterable[VectorModel], in_force: str, wanted: Iterable[str] = ()
+    models_folder: Path, vectors: Iterable[VectorModel], in_force: str | None, wanted: Iterable[str]
 ) -> list[KnownModel]:
     """Return the packaged model, the downloaded and `wanted` models, and those with vectors; the one in force first."""
+    first = () if in_force is None else (in_force,)
     embedded = {model.name: model for model in vectors}
-    names = dict.fromkeys((in_force, *wanted, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))
+    names = dict.fromkeys((*first, *wanted, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))
     models = []
     for name in names:
         vector_model = embedded.get(name)

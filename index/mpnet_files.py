@@ -6,7 +6,6 @@ import importlib.util
 import shutil
 import zipfile
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..runtime.errors import ModelUnavailable
@@ -27,29 +26,14 @@ _INSIDE = "all-mpnet-base-v2"
 """The folder in the zip file."""
 
 
-@dataclass(frozen=True)
-class MpnetFiles:
-    """The model's folder."""
-
-    folder: Path
-
-    @property
-    def weights(self) -> Path:
-        return self.folder / "model.safetensors"
-
-    @property
-    def tokenizer(self) -> Path:
-        return self.folder / "tokenizer.json"
-
-
-def files_in(models_folder: Path) -> MpnetFiles:
+def folder_in(models_folder: Path) -> Path:
     """Return where the model is, or would be, unpacked; a download from the hub lies there, too."""
-    return MpnetFiles(models_folder / NAME.replace("/", "--"))
+    return models_folder / NAME.replace("/", "--")
 
 
 def is_here(models_folder: Path) -> bool:
     """Whether the model is on this machine, unpacked or not."""
-    return files_in(models_folder).folder.is_dir() or len(_packed()) == len(_PARTS)
+    return folder_in(models_folder).is_dir() or len(_packed()) == len(_PARTS)
 
 
 def is_used(settings: Settings) -> bool:
@@ -57,22 +41,22 @@ def is_used(settings: Settings) -> bool:
     return settings.reflection.second_model and is_here(Path(settings.state.models))
 
 
-def prepare(models_folder: Path) -> MpnetFiles:
-    """Unpack the model unless it is, and verify it; a damaged copy is unpacked anew, but no other download is touched.
-    Raises ModelUnavailable, VaultUnavailable (another process unpacks it for long), OSError."""
-    files = files_in(models_folder)
+def prepare(models_folder: Path) -> Path:
+    """Unpack the model unless it is, verify it, and return its folder. A damaged copy is unpacked anew, but no other
+    download is touched. Raises ModelUnavailable, VaultUnavailable (another process unpacks it for long), OSError."""
+    folder = folder_in(models_folder)
     models_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold_lock(models_folder / ".unpacking.lock", LOCK_SECONDS):
-        if files.folder.is_dir():
+        if folder.is_dir():
             try:
-                verify_model(ModelLocation(NAME, files.folder, SHA256))
-                return files
+                verify_model(ModelLocation(NAME, folder, SHA256))
+                return folder
             except ModelUnavailable:
                 if locate_model(NAME, models_folder).sha256 != SHA256 or len(_packed()) < len(_PARTS):
                     raise
-                shutil.rmtree(files.folder)
-        _unpack(files.folder)
-    return files
+                shutil.rmtree(folder)
+        _unpack(folder)
+    return folder
 
 
 def _packed() -> list[Path]:

@@ -3,7 +3,6 @@
 {"v":1,"op":"recall","text":"…","k":5,…}   → {"v":1,"ok":true,"hits":[…],"degraded":[…],"ms":12.3,…}
     with "budget_ms" the answer comes within it, and by "until" (seconds of the machine's monotonic clock) if that is
     sooner
-    with "prompt_k" the answer has "given":[paths], what a prompt with this text would get; the two are one recall
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"read","text":"…","before":"…","sentences":[[0,12],…]} → {"v":1,"ok":true,"window":[…],"sentences":[{…},…]}
     logits of what is worth remembering in a message (message_reader.py); with "again":true by the second model

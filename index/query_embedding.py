@@ -26,7 +26,7 @@ class QueryEmbedding:
     words: WordVectors | None
     """None where the model gives no vectors of single words."""
     similarity_scale: float = 1.0
-    """What similarities with `vector` are multiplied by: see `languages.NeutralQuestion`."""
+    """What similarities with `vector` are multiplied by: see `languages.LanguageDirections.neutralise`."""
     is_unread: bool = False
     """Whether the model lacks most of the question's letters: its vectors mean nothing."""
 
@@ -59,7 +59,7 @@ class QueryEmbedder:
             if text in self._cache:
                 self._cache.move_to_end(text)
                 return self._cache[text]
-        embedding = self._question_of(self._embedder.encode_words([text], query=True))
+        embedding = self._question_of(self._embedder.encode([text], query=True))
         with self._lock:
             self._cache[text] = embedding
             while len(self._cache) > CACHED_QUESTIONS:
@@ -67,12 +67,9 @@ class QueryEmbedder:
         return embedding
 
     def _question_of(self, encoded: EncodedTexts) -> QueryEmbedding:
-        vector, words = encoded.vectors[0], encoded.words[0] if encoded.words else None
+        vector, words, scale = encoded.vectors[0], encoded.words[0] if encoded.words else None, 1.0
         is_unread = bool(encoded.unknown) and encoded.unknown[0] > MAX_UNKNOWN
         # Not before: numpy comes with the extra that brings a model.
-        directions = load_directions(self.name)
-        neutral = directions.neutralise(vector, words) if directions is not None else None
-        if neutral is None:
-            return QueryEmbedding(vector.astype("<f4").tobytes(), words, is_unread=is_unread)
-        packed = neutral.vector.astype("<f4").tobytes()
-        return QueryEmbedding(packed, neutral.words, neutral.similarity_scale, is_unread)
+        if (directions := load_directions(self.name)) is not None:
+            vector, words, scale = directions.neutralise(vector, words)
+        return QueryEmbedding(vector.astype("<f4").tobytes(), words, scale, is_unread)

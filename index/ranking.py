@@ -128,19 +128,12 @@ class ScoredEntry:
     """Whether the prompt is a question, and the chunk surely answers it (gate.surely)."""
     coverage: float = 0.0
     """As `WordEvidence.coverage`."""
+    highest_coverage: float = 0.0
+    """The highest of any chunk of the entry."""
+    semantic: float | None = None
+    """The highest sum of related words and cosine similarity of a chunk; None where no chunk has a similarity."""
     is_skill: bool = False
     """True when it was ranked among the skills: see `fuse_by_kind`."""
-
-
-@dataclass(frozen=True)
-class EntryMatch:
-    """A scored entry, with the values over all its chunks that decide whether it gets a semantic slot."""
-
-    scored: ScoredEntry
-    coverage: float
-    """The highest of a chunk, 0..1."""
-    semantic: float | None
-    """The highest sum of related words and cosine similarity of a chunk; None where no chunk has a similarity."""
 
 
 def fuse(
@@ -155,10 +148,10 @@ def fuse(
     `evidence` is by chunk; a chunk without any is judged by its BM25 relative to the best. Hits of entries that are not
     in `entries` are dropped. Each entry occurs once.
     """
-    matches = score_entries(query, dense, keyword, entries, evidence)
+    ranked = score_entries(query, dense, keyword, entries, evidence)
     if len(query.terms) <= FEW_TERMS:
-        return [match.scored for match in matches]
-    return reserve_semantic_slots(matches, nearest_margin([hit.similarity for hit in dense]))
+        return ranked
+    return reserve_semantic_slots(ranked, nearest_margin([hit.similarity for hit in dense]))
 
 
 def score_entries(
@@ -167,7 +160,7 @@ def score_entries(
     keyword: Sequence[KeywordHit],
     entries: Mapping[int, EntryFacts],
     evidence: Mapping[int, WordEvidence] | None = None,
-) -> list[EntryMatch]:
+) -> list[ScoredEntry]:
     """Score each entry by its best chunk; best first, ties by path. Parameters as in `fuse`."""
     similarity = {hit.chunk_rowid: hit.similarity for hit in dense}
     bm25 = {hit.chunk_rowid: hit.bm25 for hit in keyword}
@@ -186,37 +179,38 @@ def score_entries(
     def score(chunk: int, words: WordEvidence, prior: float) -> float:
         return WORDS_WEIGHT * words_score(words) + dense_weight * similarity.get(chunk, 0.0) + prior
 
-    matches: list[EntryMatch] = []
+    ranked: list[ScoredEntry] = []
     for entry, by_chunk in chunks.items():
         prior = _prior(entries[entry], newest)
         scores = {chunk: score(chunk, words, prior) for chunk, words in by_chunk.items()}
         best = max(scores, key=lambda chunk: scores[chunk])
-        scored = ScoredEntry(
-            entry, best, scores[best], similarity.get(best), bm25.get(best), coverage=by_chunk[best].coverage
-        )
         semantic = [words.related + similarity[chunk] for chunk, words in by_chunk.items() if chunk in similarity]
-        coverage = max(words.coverage for words in by_chunk.values())
-        matches.append(EntryMatch(scored, coverage, max(semantic, default=None)))
-    return sorted(matches, key=lambda match: (-match.scored.score, entries[match.scored.entry_rowid].path))
+        scored = ScoredEntry(
+            entry,
+            best,
+            scores[best],
+            similarity.get(best),
+            bm25.get(best),
+            coverage=by_chunk[best].coverage,
+            highest_coverage=max(words.coverage for words in by_chunk.values()),
+            semantic=max(semantic, default=None),
+        )
+        ranked.append(scored)
+    return sorted(ranked, key=lambda scored: (-scored.score, entries[scored.entry_rowid].path))
 
 
-def reserve_semantic_slots(matches: Sequence[EntryMatch], margin: float) -> list[ScoredEntry]:
+def reserve_semantic_slots(ranked: Sequence[ScoredEntry], margin: float) -> list[ScoredEntry]:
     """Move the best semantic matches with low word overlap up, to follow the first entries by score.
 
-    `matches` are in the order of `score_entries`; `margin` is the result of `nearest_margin`.
+    `ranked` is the result of `score_entries`; `margin` that of `nearest_margin`.
     """
-    if not matches:
-        return []
     low_overlap = [
-        (match.semantic, match.scored)
-        for match in matches
-        if match.semantic is not None and match.coverage <= LOW_OVERLAP
+        (row.semantic, row) for row in ranked if row.semantic is not None and row.highest_coverage <= LOW_OVERLAP
     ]
     low_overlap.sort(key=lambda pair: -pair[0])
     by_score, semantic = SCORE_SLOTS, SEMANTIC_SLOTS
-    if margin >= DISTINCT_MARGIN and matches[0].coverage >= HIGH_OVERLAP:
+    if ranked and margin >= DISTINCT_MARGIN and ranked[0].highest_coverage >= HIGH_OVERLAP:
         by_score, semantic = SCORE_SLOTS_AT_HIGH_OVERLAP, SEMANTIC_SLOTS_AT_HIGH_OVERLAP
-    ranked = [match.scored for match in matches]
     # An entry that is among the first anyway keeps its place.
     ahead = {row.entry_rowid: row for row in [*ranked[:by_score], *(row for _, row in low_overlap[:semantic])]}
     return [*ahead.values(), *(row for row in ranked if row.entry_rowid not in ahead)]

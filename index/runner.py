@@ -10,14 +10,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..runtime.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
 from .embedder import MICRO_BATCH_TOKENS, SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading
-
-if TYPE_CHECKING:
-    from .embedder import Vectors
 
 T = TypeVar("T")
 _Work = tuple[Callable[[], Any], Future[Any]]
@@ -81,12 +78,8 @@ class ModelRunner:
         self._ready.wait(seconds)
         return self.ready
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        """float32[n, dimension]; raises ModelUnavailable at once while there is no model."""
-        return self.encode_words(texts, query=True).vectors if query else self.batch(texts).result().vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = True) -> EncodedTexts:
-        """Embed questions; passages are embedded by `batch`. Raises ModelUnavailable."""
+    def encode(self, texts: Sequence[str], *, query: bool = True) -> EncodedTexts:
+        """Embed questions; passages are embedded by `batch`. Raises ModelUnavailable, at once without a model."""
         return self.question(texts).result()
 
     def count_tokens(self, text: str) -> int:
@@ -107,12 +100,12 @@ class ModelRunner:
         """Embed questions, before all batches. Raises ModelUnavailable."""
         embedder = self._require_model()
         self._last_question_at = self._clock()
-        return self._submit(self._questions, lambda: embedder.encode_words(texts, query=True))
+        return self._submit(self._questions, lambda: embedder.encode(texts, query=True))
 
     def batch(self, texts: Sequence[str]) -> Future[EncodedTexts]:
         """Embed passages, at most `step_tokens`, while no question waits. Raises ModelUnavailable."""
         embedder = self._require_model()
-        return self._submit(self._batches, lambda: embedder.encode_words(texts))
+        return self._submit(self._batches, lambda: embedder.encode(texts))
 
     @property
     def step_tokens(self) -> int:

@@ -11,12 +11,10 @@ be as old as 3.40: nothing newer than that is used in them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import apsw
 
 from ..runtime.layout import ALWAYS_LOAD
-from ..vault.active import EXPLICIT_KINDS, is_entry_place
+from ..vault.active import EXPLICIT_KINDS
 from ..vault.statuses import OUT_OF_USE
 
 SCHEMA_VERSION = 7
@@ -185,13 +183,3 @@ def create(connection: apsw.Connection) -> None:
         if connection.in_transaction:  # SQLite rolls back by itself after some errors (a full disk, say).
             connection.execute("ROLLBACK")
         raise
-
-
-def select_set_aside(connection: Any) -> dict[str, str]:
-    """Return the status of each note that is in a place of entries in use but is not in use, by path.
-
-    The status is '' for a note that no status would make an entry. `connection`: of apsw or sqlite3.
-    """
-    status = f"CASE WHEN {IS_EXPLICIT_KIND} OR NOT {HAS_CONTENT} THEN '' ELSE {STATUS} END"
-    rows = connection.execute(f"SELECT m.path, {status} FROM entry_meta m WHERE NOT ({IN_USE}) AND {IN_ENTRY_PLACE}")
-    return {row[0]: row[1] for row in rows if is_entry_place(row[0])}

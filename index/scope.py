@@ -11,7 +11,7 @@ from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
 from ..vault.entry import ACTIVE
-from .filters import Filter, admits_row, named_values, to_sql
+from .filters import Filter, admits_row, equals, named_values
 from .schema import IS_IN_USE_STATUS
 from .store import HIDDEN_FOLDERS
 
@@ -28,7 +28,7 @@ ON_DEMAND = frozenset(ON_DEMAND_KINDS)
 """Kinds that no prompt gets: a session has the index of its project's notes and reads them when it needs them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scope:
     """Admits active entries of no project or of `project`, outside the hidden folders.
 
@@ -44,8 +44,9 @@ class Scope:
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = EXPLICIT_KINDS
-    in_place: bool = False
-    """Search only where entries in use are: in no special folder, unless it is named."""
+    is_prompt: bool = False
+    """True for a prompt to an agent, for which only places of entries in use are searched: no special folder, unless it
+    is named."""
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _named_folders: frozenset[str] = field(init=False, repr=False)
@@ -70,7 +71,7 @@ class Scope:
         return HIDDEN_FOLDERS - named
 
     def _places(self) -> frozenset[str]:
-        """Special folders that `in_place` admits."""
+        """Special folders that are searched for a prompt."""
         return frozenset({"", ALWAYS_LOAD}) | self._named_folders
 
     def _hidden_kinds(self) -> frozenset[str]:
@@ -97,7 +98,7 @@ class Scope:
         else:
             add(status, _json_list(self._named_statuses))
         add(f"m.special NOT IN {_LIST}", _json_list(self._hidden_folders()))
-        if self.in_place:
+        if self.is_prompt:
             add(f"m.special IN {_LIST}", _json_list(self._places()))
         if self.exclude_always_load:
             add("m.always_load = 0")
@@ -106,14 +107,12 @@ class Scope:
         if not self.any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
         if self.group:
-            column = "COALESCE(m.group_name, '')"
-            below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
-            add(f"({column} = ? COLLATE NOCASE OR {below})", *[self.group.strip("/")] * 3)
+            group = equals("group", self.group.strip("/"))
+            add(group.sql, *group.parameters)
         if self.exclude_paths:
             add(f"m.path NOT IN {_LIST}", _json_list(self.exclude_paths))
         if self.filter is not None:
-            condition, values = to_sql(self.filter)
-            add(condition, *values)
+            add(self.filter.sql, *self.filter.parameters)
         return " AND ".join(parts), parameters
 
     def admits(self, row: Mapping[str, Any]) -> bool:

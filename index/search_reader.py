@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import database, schema
 from .catalog_reader import VALUES_OF_JSON, CatalogReader
@@ -19,6 +19,9 @@ from .database import file_identity
 from .ranking import DenseHit, KeywordHit
 from .scope import Scope
 from .vocabulary import IndexVocabulary, TermCache
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
 
 KEYWORD_LIMIT = 50
 DENSE_LIMIT = 60
@@ -54,18 +57,6 @@ class PassageChunk(NamedTuple):
     passage_id: int
     chunk_rowid: int
     entry_rowid: int
-
-
-class NeighbourSearch(Protocol):
-    """A model's vectors in memory (matrix.py)."""
-
-    def nearest(self, vector: bytes, limit: int) -> dict[int, float]:
-        """Cosine similarity by passage id of the `limit` nearest, nearest first."""
-        ...
-
-    def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
-        """Cosine similarity of these passages, as far as they are known."""
-        ...
 
 
 class SearchReader(CatalogReader):
@@ -160,7 +151,7 @@ class SearchReader(CatalogReader):
         vector: bytes,
         scope: Scope,
         limit: int = DENSE_LIMIT,
-        matrix: NeighbourSearch | None = None,
+        matrix: Matrix | None = None,
         separate_kind: str | None = None,
     ) -> list[DenseHit]:
         """Return the nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it.
@@ -185,9 +176,9 @@ class SearchReader(CatalogReader):
         return _dense_hits(_passage_chunks(chunks), similarity)
 
     def similarities_of(
-        self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: NeighbourSearch | None = None
+        self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: Matrix | None = None
     ) -> list[DenseHit]:
-        """Return the exact cosine similarity of these chunks, as far as they have a vector; in no order."""
+        """Return the exact cosine similarity of these chunks, as far as they have a vector, nearest first."""
         ids = json.dumps(list(chunks))
         rows = _passage_chunks(
             self._connection.execute(
@@ -200,11 +191,7 @@ class SearchReader(CatalogReader):
             within = f"SELECT passage_id FROM chunk WHERE rowid IN {VALUES_OF_JSON}"
             # One search limited to these rows: a vec0 table has no quick way to a single row.
             similarity = self._search_table(model_id, vector, len(chunks), within, (ids,))
-        return [
-            DenseHit(row.chunk_rowid, row.entry_rowid, similarity[row.passage_id])
-            for row in rows
-            if row.passage_id in similarity
-        ]
+        return _dense_hits(rows, similarity)
 
     def word_vectors_of(self, model_id: int, chunks: Sequence[int]) -> dict[int, bytes]:
         """Return packed word vectors (late_interaction.py) by chunk, of those that have some."""
@@ -217,7 +204,7 @@ class SearchReader(CatalogReader):
         return {row[0]: row[1] for row in rows if row[1]}
 
     def _search_kind(
-        self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: NeighbourSearch | None
+        self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: Matrix | None
     ) -> list[DenseHit]:
         """Search one kind as `search_vectors` does: all its chunks are compared, since few are among the nearest of a
         large index."""
@@ -234,7 +221,7 @@ class SearchReader(CatalogReader):
         return _dense_hits(rows, similarity)[:limit]
 
     def _search_matrix(
-        self, matrix: NeighbourSearch, vector: bytes, condition: str, parameters: Sequence[str], limit: int
+        self, matrix: Matrix, vector: bytes, condition: str, parameters: Sequence[str], limit: int
     ) -> list[DenseHit]:
         """Search a matrix as `search_vectors` does: only the nearest are tested against the scope, as in
         `search_keywords`."""

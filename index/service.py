@@ -23,6 +23,7 @@ from .. import __version__
 from ..hooks.entryfile import read_entry_file
 from ..hooks.injected import read_injected
 from ..hooks.recall_client import shorten
+from ..runtime.days import local_today
 from ..runtime.errors import IndexUnavailable, MemoryVaultError, ModelUnavailable, UsageError
 from ..runtime.interpreter import peer_uid
 from ..runtime.killpoint import kill_point
@@ -47,6 +48,7 @@ from .engine import (
     RecallQuery,
     RecallResult,
 )
+from .filters import parse_filter
 from .late_interaction import pack_words
 from .message_reader import MessageReader
 from .models import model_in_force
@@ -67,7 +69,6 @@ from .protocol import (
     text_field,
 )
 from .query import analyse
-from .recall import paths_given
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
 from .scope import ON_DEMAND
@@ -433,16 +434,12 @@ class RecallService:
         query, session, project = self._query(message)
         deadline = _deadline(message)
         token_budget = int(number_field(message, "token_budget", 2000) or 0)
-        prompt_k = number_field(message, "prompt_k", None)
         answer: dict[str, Any] = {}
         self._runner.hold_batches()
         left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
         if left_ms is not None and left_ms <= 0:
             raise UsageError("the time for this question is over")
         result = self._engine.recall(query, budget_ms=left_ms)
-        if prompt_k is not None:
-            k = int(max(0, min(MAX_K, prompt_k)))
-            answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
@@ -519,7 +516,7 @@ class RecallService:
             k=int(max(0, min(MAX_K, k or 0))),
             project=project,
             all_projects=bool(message.get("all_projects")),
-            filter=text_field(message, "filter"),
+            filter=parse_filter(text_field(message, "filter"), local_today()),
             group=text_field(message, "group"),
             statuses=frozenset(statuses) if statuses else RecallQuery.statuses,
             include=frozenset(strings_field(message, "include") or ()),

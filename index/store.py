@@ -146,8 +146,9 @@ def open_or_rebuild(path: Path) -> tuple[IndexStore, Path | None]:
         kept_as = None
         try:
             store = IndexStore(path)
-            if not database.is_known_sound(path):
-                if problems := store.integrity_problems(quick=not database.is_doubted(path)):
+            if not (is_sound := database.is_sound(path)):
+                # The quick check does not read FTS5's index.
+                if problems := store.integrity_problems(quick=is_sound is None):
                     store.close()
                     raise IndexDamaged(problems[0])
                 database.remember_sound(path)
@@ -328,15 +329,6 @@ class IndexStore:
         return len(stale)
 
     # Health
-
-    def paths(self) -> frozenset[str]:
-        """Return the path of every note that the index knows."""
-        return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
-
-    def set_aside(self) -> dict[str, str]:
-        """See `schema.select_set_aside`."""
-        with database.translate_errors(self.path):
-            return schema.select_set_aside(self._connection)
 
     def stats(self) -> IndexStats:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]

@@ -1,6 +1,6 @@
 """Watch the vault, so that edits made in Obsidian reach the index within seconds.
 
-The watcher only reports which paths changed; reconcile then walks the vault. Where the platform cannot
+The watcher only reports that something changed; reconcile then walks the vault. Where the platform cannot
 watch (no inotify watches left, a network disk), and while the vault is not mounted, it requests a walk every few
 seconds.
 """
@@ -21,16 +21,11 @@ from watchdog.observers import Observer
 from ..runtime.errors import VaultUnavailable
 from ..runtime.paths import require_folder
 
-QUIET_SECONDS = 0.4
-"""A save in an editor is several events: changes are reported after this long without one …"""
-MAX_WAIT_SECONDS = 2.0
-"""… but at the latest this long after the first."""
+DELAY_SECONDS = 0.5
+"""A save in an editor is several events: a change is reported with all that follow within this time."""
 POLL_SECONDS = 3.0
 
 _CHANGES = frozenset({"created", "modified", "moved", "deleted", "closed"})
-
-OnChange = Callable[[frozenset[str] | None], None]
-"""Called on the watcher's thread with the vault-relative paths that changed; None if not all of them are known."""
 
 
 class VaultWatcher:
@@ -39,22 +34,23 @@ class VaultWatcher:
     def __init__(
         self,
         vault: Path,
-        on_change: OnChange,
+        on_change: Callable[[], None],
         *,
-        quiet_seconds: float = QUIET_SECONDS,
+        delay_seconds: float = DELAY_SECONDS,
         poll_seconds: float = POLL_SECONDS,
         observe: Callable[[], Any] = Observer,
         on_error: Callable[[Exception], None] = lambda error: None,
     ) -> None:
+        """`on_change` is called on the watcher's thread."""
         self._vault = Path(os.path.realpath(vault))
         self._on_change = on_change
-        self._quiet_seconds = quiet_seconds
+        self._delay_seconds = delay_seconds
         self._poll_seconds = poll_seconds
         self._observe = observe
         self._on_error = on_error
         self._observer: Any = None
         self._is_gone = False
-        self._changed = _Changes()
+        self._changed = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
 
@@ -68,14 +64,17 @@ class VaultWatcher:
 
     def stop(self) -> None:
         self._stop.set()
-        self._changed.wake()
+        self._changed.set()
         if self._thread.is_alive():
             self._thread.join(5.0)
         self._unwatch()
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            paths = self._changed.wait(self._poll_seconds, self._quiet_seconds, self._stop)
+            is_changed = self._changed.wait(self._poll_seconds)
+            if is_changed:
+                self._stop.wait(self._delay_seconds)
+                self._changed.clear()
             if self._stop.is_set():
                 return
             if self._observer is not None and not (self._vault.is_dir() and self._observer.is_alive()):
@@ -83,12 +82,11 @@ class VaultWatcher:
             self._tell_if_gone()
             if self._observer is None:
                 self._watch()
-                paths = None  # changes before this moment are only found by a walk
                 if not self._vault.is_dir():
                     continue
-            elif not paths and paths is not None:
+            elif not is_changed:
                 continue
-            self._report(paths)
+            self._report()
 
     def _tell_if_gone(self) -> None:
         try:
@@ -99,10 +97,10 @@ class VaultWatcher:
                 self._on_error(error)
             self._is_gone = True
 
-    def _report(self, paths: frozenset[str] | None) -> None:
+    def _report(self) -> None:
         start = time.monotonic()
         try:
-            self._on_change(paths)
+            self._on_change()
         except Exception as error:  # noqa: BLE001 - the next change must still be seen
             self._on_error(error)
         if self.polling:
@@ -133,61 +131,10 @@ class VaultWatcher:
             observer.join(5.0)
 
 
-class _Changes:
-    """Changed paths, collected until there has been no change for a moment."""
-
-    def __init__(self) -> None:
-        self._paths: set[str] = set()
-        self._everything = False
-        self._first = 0.0
-        self._latest = 0.0
-        self._condition = threading.Condition()
-
-    def add(self, path: str | None) -> None:
-        """Add a path, or None for a change whose extent is not known."""
-        with self._condition:
-            now = time.monotonic()
-            if not self._paths and not self._everything:
-                self._first = now
-            self._latest = now
-            if path is None:
-                self._everything = True
-            else:
-                self._paths.add(path)
-            self._condition.notify()
-
-    def wake(self) -> None:
-        with self._condition:
-            self._condition.notify()
-
-    def wait(self, patience: float, quiet: float, stop: threading.Event) -> frozenset[str] | None:
-        """Wait for changes and `quiet` seconds without one; return their paths (None: not all are known).
-
-        The set is empty when nothing changed for `patience` seconds.
-        """
-        with self._condition:
-            give_up = time.monotonic() + patience
-            while not stop.is_set():
-                now = time.monotonic()
-                if self._paths or self._everything:
-                    due = min(self._latest + quiet, self._first + MAX_WAIT_SECONDS)
-                    if now >= due:
-                        paths = None if self._everything else frozenset(self._paths)
-                        self._paths.clear()
-                        self._everything = False
-                        return paths
-                    self._condition.wait(due - now)
-                elif now >= give_up:
-                    return frozenset()
-                else:
-                    self._condition.wait(give_up - now)
-            return frozenset()
-
-
 class _Handler(FileSystemEventHandler):
-    """Turns watchdog's events into vault-relative paths, on watchdog's thread."""
+    """Sets `changed` for each change of a note or a folder, on watchdog's thread."""
 
-    def __init__(self, vault: Path, changed: _Changes) -> None:
+    def __init__(self, vault: Path, changed: threading.Event) -> None:
         self._vault = str(vault)
         self._changed = changed
 
@@ -200,9 +147,6 @@ class _Handler(FileSystemEventHandler):
             relative = os.path.relpath(os.fsdecode(raw), self._vault).replace(os.sep, "/")
             if any(part.startswith(".") for part in relative.split("/") if part != "."):
                 continue
-            if event.is_directory:
-                # The files of a folder that was modified have events of their own.
-                if event.event_type in ("moved", "deleted", "created"):
-                    self._changed.add(None)
-            elif relative.endswith(".md"):
-                self._changed.add(relative)
+            # The files of a folder that was modified have events of their own.
+            if event.event_type != "modified" if event.is_directory else relative.endswith(".md"):
+                self._changed.set()

@@ -171,7 +171,7 @@ def write_action_index(settings: Settings, store: VaultStore) -> None:
     Raises IndexUnavailable, VaultUnavailable; OSError if the state folder cannot be written.
     """
     with closing(CatalogReader(Path(settings.state.index_db))) as reader:
-        stamps = reader.stamps_in_use() | reader.stamps_of_kinds(CURES)
+        stamps = reader.stamps_of_actions(CURES)
     folder = Path(settings.state.root)
     known = _read_cache(folder / CACHE)
     kept = {path: known[path] for path, stamp in stamps.items() if path in known and known[path]["stamp"] == [*stamp]}

@@ -63,14 +63,21 @@ def count_indexed_entries(index_db: Path) -> int | None:
 
     None where the index cannot be read; 0 without one.
     """
+    if (known := read_index(index_db)) is None:
+        return None
+    active, pending = count_active_paths(*known), count_pending_paths(known[0])
+    return active.in_use + pending.notes - pending.questions
+
+
+def read_index(index_db: Path) -> tuple[Collection[str], Mapping[str, str]] | None:
+    """Return the paths of the indexed notes, and the status of those set aside; nothing without an index, None where it
+    cannot be read."""
     from ..index.catalog_reader import CatalogReader  # Loads SQLite, which the other counts do not need.
 
     if not index_db.exists():
-        return 0
+        return (), {}
     try:
         with closing(CatalogReader(index_db)) as reader, reader.snapshot():
-            paths = reader.all_paths()
-            active, pending = count_active_paths(paths, reader.set_aside()), count_pending_paths(paths)
+            return reader.all_paths(), reader.set_aside()
     except (IndexUnavailable, SchemaTooNew):
         return None
-    return active.in_use + pending.notes - pending.questions

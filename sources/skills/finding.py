@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ...hooks.install import plugin_folders
+from ...runtime.json_text import parse_json
 from ...runtime.layout import OWN_SKILL
 
 SKILL_FILE = "SKILL.md"
@@ -49,7 +49,7 @@ class WalkResult:
 def claude_roots(config_dir: Path) -> list[SkillRoot]:
     """Return the folders of the user's skills and of each installed plugin."""
     roots = [SkillRoot(config_dir / "skills", "user", "user")]
-    installed = plugin_folders(config_dir)
+    installed = _plugin_folders(config_dir)
     if installed is None:
         # Without a list, all unpacked plugins count as installed.
         for market in _folders(config_dir / "plugins" / "cache"):
@@ -57,6 +57,22 @@ def claude_roots(config_dir: Path) -> list[SkillRoot]:
         return roots
     found = {(name.partition("@")[0], folder) for name, folders in installed.items() for folder in folders}
     return roots + [SkillRoot(folder, name, "plugin") for name, folder in sorted(found)]
+
+
+def _plugin_folders(config_dir: Path) -> dict[str, list[Path]] | None:
+    """Return the folders of Claude Code's plugins, by `plugin@marketplace`; None without a readable list."""
+    found: dict[str, list[Path]] = {}
+    try:
+        listed = parse_json((config_dir / "plugins" / "installed_plugins.json").read_bytes())["plugins"]
+        for name, places in listed.items():
+            # In version 1 an object for each plugin, in version 2 a list of objects.
+            for place in places if isinstance(places, list) else [places]:
+                path = place.get("installPath") if isinstance(place, dict) else None
+                if isinstance(path, str) and path.startswith("/") and "\0" not in path:
+                    found.setdefault(str(name), []).append(Path(os.path.normpath(path)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found
 
 
 def _folders(folder: Path) -> list[Path]:

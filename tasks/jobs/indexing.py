@@ -12,10 +12,10 @@ from ...index.client import EMBED_SECONDS
 from ...index.database import forget_sound
 from ...index.models import wanted_model, why_not_loaded
 from ...runtime.errors import QueueUnavailable
-from ...runtime.layout import INDEX_WANTED, WATCHLIST, special_folder
+from ...runtime.layout import INDEX_WANTED
 from ...runtime.settings import Settings
 from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
-from ...services.stores import DECISION_FOLDERS, open_index
+from ...services.stores import open_index
 from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
@@ -25,8 +25,6 @@ log = logging.getLogger(__name__)
 NOT_EMBEDDED, NOT_HERE, FAILED = Lasting(log), Lasting(log), Lasting(log)
 
 RECONCILE_KEY = "index.reconcile"
-WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
-"""Folders whose notes may hold a decision of the user."""
 DRAIN_KEY = "embed.drain"
 DASHBOARD_SECONDS = 120.0
 """How long after a change of the vault the dashboard note is updated; one update covers all changes until then."""
@@ -128,18 +126,17 @@ def watch_wanted_index(settings: Settings, ledger: Ledger) -> Callable[[], None]
 
 def watch_vault(vault: Path, ledger: Ledger) -> Callable[[], None]:
     """Enqueue one walk of the vault, for changes made while no worker ran, then watch until the returned function is
-    called: a change becomes an index.reconcile and perhaps a review.apply job."""
+    called: a change becomes an index.reconcile and a review.apply job."""
     from ...index.watcher import VaultWatcher
 
-    def changed(paths: frozenset[str] | None) -> None:
+    def changed() -> None:
         try:
             ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
-            if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
-                ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+            ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         except QueueUnavailable as error:
             log.warning("a change in the vault waits for the next walk: %s", error)
 
     watcher = VaultWatcher(vault, changed, on_error=lambda error: log.warning("watching the vault: %s", error))
     watcher.start()
-    changed(None)
+    changed()
     return watcher.stop

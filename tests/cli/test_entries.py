@@ -19,7 +19,6 @@ pytestmark = pytest.mark.slow
 PRIVATE = "personal-private"
 ANSWERS = f"{PRIVATE}/workflow/db-backup.md"
 WEAK = f"{PRIVATE}/fix/wal.md"
-MARK = "; a session would not get it)"
 
 
 def write(vault: Path, path: str, text: str, **fields: str) -> Path:
@@ -43,12 +42,8 @@ QUESTION = "when do we take a backup of the database, also after a lock"
 def test_recall_sets_apart_what_hardly_answers(notes: Path, memory: Command) -> None:
     lines = memory("recall", QUESTION).out.splitlines()
     assert (lines[1].strip(), lines[2], lines[4].strip()) == (ANSWERS, "these hardly answer:", WEAK)
-    assert MARK not in "".join(lines), "the line above it says so"
     found = memory.json("recall", QUESTION)["hits"]
-    assert [(hit["path"], hit["given"], hit["is_weak"]) for hit in found] == [
-        (ANSWERS, True, False),
-        (WEAK, False, True),
-    ]
+    assert [(hit["path"], hit["is_weak"]) for hit in found] == [(ANSWERS, False), (WEAK, True)]
 
 
 def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(notes: Path, memory: Command) -> None:
@@ -66,20 +61,6 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(notes: Path, memory:
     notes.rename(notes.with_name("moved"))
     for words in (["recall", "zebra"], ["recall", "zebra", "--json"]):
         assert f"memory: the vault {notes} is not there: mount it; " in memory(*words, code=1).err
-
-
-def test_what_a_filter_brings_no_session_gets_and_that_is_said(notes: Path, memory: Command) -> None:
-    write(notes, ANSWERS, "Take a backup of the database before every migration.", status="superseded")
-    write(notes, "personal-projects/shop/fix/backup.md", "Take a backup of the shop.", project="shop")
-    assert memory("recall", QUESTION, "--filter", "status=superseded").out.splitlines()[0].endswith(MARK)
-    first = memory("recall", "backup of the shop", "--all-projects", "-k", "1").out.splitlines()[0]
-    assert "(fix, shop, " in first
-    assert not first.endswith(MARK), "sessions of its own project may get it"
-    assert not memory("recall", "backup of the shop", "--project", "shop", "-k", "1").out.splitlines()[0].endswith(MARK)
-    assert MARK not in memory("recall", "--filter", "kind=fix").out, "there is no prompt to compare with"
-    assert all("given" not in hit for hit in memory.json("recall", "--filter", "kind=fix")["hits"])
-    write(notes, f"{PRIVATE}/_always-load/short.md", "Answers are short.", kind="preferences")
-    assert MARK not in memory("recall", "short answers").out, "every session gets it at its start"
 
 
 def test_a_hit_bears_the_day_on_which_it_was_said_or_changed_since(notes: Path, memory: Command) -> None:

@@ -16,7 +16,6 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
 from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
-from memoryvault.hooks.install import STUB
 from memoryvault.hooks.opencode import PLUGIN_FILE
 from memoryvault.hooks.wiring import wired_events
 from memoryvault.runtime.process_lock import lock_holder
@@ -198,12 +197,7 @@ def test_init_and_doctor_count_the_same_entries_and_doctor_says_what_else_the_in
 @pytest.mark.slow
 def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
-    claude = sandbox.root / "home" / ".claude"
-    plugin = claude / "plugins" / "cache" / "memory"
-    put(plugin / "hooks" / "hooks.json", (STUB.parents[1] / "plugin" / "hooks" / "hooks.json").read_bytes())
-    listing = {"plugins": {"memory@memoryvault": [{"installPath": str(plugin)}]}}
-    (claude / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
-    settings_file = claude / "settings.json"
+    settings_file = sandbox.root / "home" / ".claude" / "settings.json"
     settings_file.write_text("{}")
     assert init(sandbox)["changed"] is True, "first without it"
     with_hooks = json.loads(settings_file.read_text())

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.services.active_counts import count_active, describe_notes
+from memoryvault.services.active_counts import count_active, describe_notes, read_index
 from memoryvault.services.indexing import reconcile_now
-from memoryvault.services.stores import open_index
 from memoryvault.tasks.jobs.dashboard import view_of
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.files import put, put_note
@@ -244,10 +243,9 @@ def test_list_health_doctor_and_the_console_agree(bed: Bed, memory: Command, is_
     ]  # fmt: skip
     if not is_indexed:
         return
-    with open_index(bed.settings) as index:
-        assert (
-            describe_notes(index.paths(), index.set_aside()) == "12 notes (3 entries in use, 1 in the inbox, 8 others)"
-        )
+    known = read_index(Path(bed.settings.state.index_db))
+    assert known is not None
+    assert describe_notes(*known) == "12 notes (3 entries in use, 1 in the inbox, 8 others)"
     with Front(bed.settings) as front:
         front.enter()
         search = visible(front.get("search"))

@@ -155,7 +155,7 @@ def test_a_config_of_codex_in_another_shape_is_no_trust(settings: Settings, conf
 @pytest.mark.slow
 def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(sandbox: Sandbox, command: Command) -> None:
     claude = sandbox.home / ".claude" / "settings.json"
-    (sandbox.home / ".codex").mkdir()  # It is installed; the others are not.
+    put(sandbox.home / ".codex" / "config.toml", "")  # It is installed; the others are not.
     vault = ("--vault", str(sandbox.vault))
     told = command.json("init", "--yes", *vault, "--host", "codex", "--host", "antigravity")
     assert set(told["hosts"]) == {"codex", "antigravity"}
@@ -168,8 +168,8 @@ def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(sandb
     command("uninstall")
     assert not any(path.is_file() for path in (sandbox.home / ".claude").rglob("*"))
     there = [host for host in (".codex", ".copilot", ".gemini") if (sandbox.home / host).exists()]
-    assert there == [".codex"], "the folders that init made are gone, too"
-    assert not any((sandbox.home / ".codex").iterdir())
+    assert there == [".codex"], "the folders that are empty now are gone, too"
+    assert [path.name for path in (sandbox.home / ".codex").iterdir()] == ["config.toml"]
 
 
 @pytest.mark.slow

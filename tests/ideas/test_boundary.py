@@ -24,8 +24,8 @@ NOT_PRODUCT = {"training", "tests", "bench", "demo", "docs", "build", "dist"}
 
 DOOR = "services/boundary.py"
 WRITERS_BY_FOLDER = {
-    "cli": "console doctor editor settings_file standard_streams",
-    "hooks": "autostart client enqueue extension injected install made_folders once opencode recall skill",
+    "cli": "console doctor editor settings_file standard_streams uninstall",
+    "hooks": "autostart client enqueue extension injected install once opencode recall skill",
     "index": "daemon database evaluation model_download mpnet_files reconcile service",
     "runtime": "atomic_file background hooklog large_change layout lock paths priority process_lock snapshot",
     "services": "action_index forgetting journal model_mining pausing scrubbing sessions state_db stores tombstones",

@@ -15,6 +15,7 @@ from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavai
 from memoryvault.index.drain import DrainReport, drain, embed_with
 from memoryvault.index.embedder import Embedder
 from memoryvault.index.engine import RecallEngine, RecallQuery, RecallResult
+from memoryvault.index.filters import parse_filter
 from memoryvault.index.reconcile import ReconcileReport, reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.runtime.layout import StatePaths
@@ -74,11 +75,12 @@ class Bed:
 
     def engine(self, *, dense: bool = True) -> RecallEngine:
         embedder = self.embedder if dense else None
-        engine = RecallEngine(self.index_db, self.vault, embedder, today=lambda: TODAY)
+        engine = RecallEngine(self.index_db, self.vault, embedder)
         self._engines.append(engine)
         return engine
 
     def recall(self, text: str, *, dense: bool = True, **options: Any) -> RecallResult:
+        options["filter"] = parse_filter(options.get("filter"), TODAY)
         return self.engine(dense=dense).recall(RecallQuery(text, **options))
 
     def close_store(self) -> None:

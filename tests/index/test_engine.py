@@ -372,8 +372,8 @@ def test_a_question_in_letters_that_the_model_lacks_is_answered_by_keywords(bed:
     """Of Chinese an English model knows a third: what it makes of the rest is the same for any text."""
 
     class English(FakeEmbedder):
-        def encode_words(self, texts: Any, *, query: bool = False) -> EncodedTexts:
-            encoded = super().encode_words(texts, query=query)
+        def encode(self, texts: Any, *, query: bool = False) -> EncodedTexts:
+            encoded = super().encode(texts, query=query)
             return replace(encoded, unknown=tuple(0.0 if text.isascii() else 0.7 for text in texts))
 
     bed.embedder = English()

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.index.filters import (
-    And,
-    DateRange,
-    Equals,
     Filter,
-    Not,
-    Or,
+    all_of,
+    any_of,
+    equals,
     matches,
     named_values,
+    negated,
     parse_filter,
+    within,
 )
 from memoryvault.runtime.errors import UsageError
 
@@ -129,13 +129,13 @@ def test_the_values_that_are_named_are_known() -> None:
 
 
 def test_all_of_no_filters_admit_and_any_of_none_does_not() -> None:
-    assert matches(And(()), ENTRY)
-    assert not matches(Or(()), ENTRY)
+    assert matches(all_of(()), ENTRY)
+    assert not matches(any_of(()), ENTRY)
 
 
 def test_a_path_that_is_no_utf_8_is_compared_like_any_other() -> None:
     assert holds("kind=fix", path="a/\udcff.md", title="\ud800")
-    assert not matches(Equals("path", "\udcfe.md"), {**ENTRY, "path": "a.md"})
+    assert not matches(equals("path", "\udcfe.md"), {**ENTRY, "path": "a.md"})
 
 
 # Negation
@@ -154,9 +154,9 @@ rows = st.fixed_dictionaries(
     }
 )
 leaves = st.one_of(
-    st.builds(Equals, st.sampled_from(["kind", "status", "project", "group", "tag"]), words),
+    st.builds(equals, st.sampled_from(["kind", "status", "project", "group", "tag"]), words),
     st.builds(
-        DateRange,
+        within,
         st.sampled_from(["created", "updated"]),
         st.sampled_from(["2025-12-31", "2026-01-01"]),
         st.sampled_from(["2026-01-01", "2026-01-31", "9999-12-31"]),
@@ -165,7 +165,9 @@ leaves = st.one_of(
 trees: st.SearchStrategy[Filter] = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.builds(Not, inner), st.builds(And, st.tuples(inner, inner)), st.builds(Or, st.tuples(inner, inner))
+        st.builds(negated, inner),
+        st.builds(all_of, st.tuples(inner, inner)),
+        st.builds(any_of, st.tuples(inner, inner)),
     ),
     max_leaves=6,
 )
@@ -174,7 +176,7 @@ trees: st.SearchStrategy[Filter] = st.recursive(
 @given(rows, trees)
 def test_of_a_filter_and_its_negation_one_admits_a_row(row: dict[str, Any], tree: Filter) -> None:
     """A condition that is NULL would admit it in neither."""
-    assert matches(Not(tree), row) is not matches(tree, row)
+    assert matches(negated(tree), row) is not matches(tree, row)
 
 
 def quoted(value: str) -> str:
@@ -184,4 +186,4 @@ def quoted(value: str) -> str:
 @given(words, words)
 def test_any_value_can_be_written_in_quotes(kind: str, tag: str) -> None:
     tree = parse_filter(f"kind={quoted(kind)} AND NOT tag={quoted(tag)}", TODAY)
-    assert tree == And((Equals("kind", kind), Not(Equals("tag", tag))))
+    assert tree == all_of([equals("kind", kind), negated(equals("tag", tag))])

@@ -50,7 +50,7 @@ def filled(cache: MatrixCache, reader: SearchReader) -> Matrix:
 
 
 def asked(bed: Bed, text: str) -> bytes:
-    return bytes(bed.embedder.encode([text], query=True)[0].astype("<f4").tobytes())
+    return bytes(bed.embedder.encode([text], query=True).vectors[0].astype("<f4").tobytes())
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from memoryvault.bench.reflection import MODELS
 from memoryvault.index import mpnet_files
 from memoryvault.index.embedder import CHECKSUM_FILE
 from memoryvault.index.message_reader import MessageReader
+from memoryvault.index.model_download import WEIGHTS
 from memoryvault.index.models import is_installed
 from memoryvault.index.mpnet import BUCKETS, FARTHEST, READING, Mpnet, layers_of, load_base, position_bias, window_of
 from memoryvault.index.transformer import HEADS
@@ -40,19 +41,19 @@ def test_near_pieces_are_told_apart_by_distance_and_side_and_far_ones_are_not() 
 def test_the_layers_compute_nearly_what_the_library_computes(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    files = mpnet_files.prepare(MODELS)
+    folder = mpnet_files.prepare(MODELS)
     ids = [0, 2023, 2003, 1037, 3231, 1012, 2, 2, 2748, 2]
     with torch.inference_mode():
-        library = transformers.MPNetModel.from_pretrained(files.folder, add_pooling_layer=False)
+        library = transformers.MPNetModel.from_pretrained(folder, add_pooling_layer=False)
         expected = library(torch.tensor([ids])).last_hidden_state[0].numpy()
     save_file({}, tmp_path / "none.safetensors")
-    found = Mpnet(load_base(files.weights), tmp_path / "none.safetensors").hidden(ids)
+    found = Mpnet(load_base(folder / WEIGHTS), tmp_path / "none.safetensors").hidden(ids)
     assert numpy.linalg.norm(found - expected) < 0.1 * numpy.linalg.norm(expected)
 
 
 @pytest.mark.model
 def test_changes_are_added_to_the_weights() -> None:
-    base = load_base(mpnet_files.prepare(MODELS).weights).weights
+    base = load_base(mpnet_files.prepare(MODELS) / WEIGHTS).weights
     changes = {name: value.astype(numpy.float32) for name, value in load_file(READING).items()}
     weights = layers_of({**base, **changes}, 9)
     for part, rows in (("q", slice(768)), ("v", slice(1536, 2304))):
@@ -113,9 +114,9 @@ def test_a_disk_that_is_nearly_full_is_not_filled(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.model
 def test_other_weights_are_refused_without_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files, other = mpnet_files.prepare(MODELS), mpnet_files.files_in(tmp_path)
-    shutil.copytree(files.folder, other.folder, ignore=shutil.ignore_patterns("model.safetensors"))
-    other.weights.write_bytes(b"other")
+    folder, other = mpnet_files.prepare(MODELS), mpnet_files.folder_in(tmp_path)
+    shutil.copytree(folder, other, ignore=shutil.ignore_patterns(WEIGHTS))
+    (other / WEIGHTS).write_bytes(b"other")
     monkeypatch.setattr(mpnet_files, "_packed", list)
     with pytest.raises(ModelUnavailable, match="is damaged or not the expected file"):
         MessageReader(tmp_path).read_again(TEXT, "", SPANS)
@@ -124,18 +125,18 @@ def test_other_weights_are_refused_without_the_packages(tmp_path: Path, monkeypa
 @pytest.mark.model
 @pytest.mark.slow
 def test_a_damaged_copy_is_unpacked_anew(tmp_path: Path) -> None:
-    files = mpnet_files.files_in(tmp_path)
-    files.folder.mkdir()
-    files.weights.write_bytes(b"other")
-    (files.folder / CHECKSUM_FILE).write_text(mpnet_files.SHA256)
-    assert mpnet_files.prepare(tmp_path).weights.stat().st_size > 400_000_000
+    folder = mpnet_files.folder_in(tmp_path)
+    folder.mkdir()
+    (folder / WEIGHTS).write_bytes(b"other")
+    (folder / CHECKSUM_FILE).write_text(mpnet_files.SHA256)
+    assert (mpnet_files.prepare(tmp_path) / WEIGHTS).stat().st_size > 400_000_000
 
 
 def test_another_download_of_the_user_is_left_as_it_is(tmp_path: Path) -> None:
-    files = mpnet_files.files_in(tmp_path)
-    files.folder.mkdir()
-    files.weights.write_bytes(b"other")
-    (files.folder / CHECKSUM_FILE).write_text("0" * 64)
+    folder = mpnet_files.folder_in(tmp_path)
+    folder.mkdir()
+    (folder / WEIGHTS).write_bytes(b"other")
+    (folder / CHECKSUM_FILE).write_text("0" * 64)
     with pytest.raises(ModelUnavailable, match="not the expected file"):
         mpnet_files.prepare(tmp_path)
-    assert files.weights.read_bytes() == b"other"
+    assert (folder / WEIGHTS).read_bytes() == b"other"

@@ -39,5 +39,5 @@ def test_without_a_model_there_need_be_no_numpy_either(monkeypatch: pytest.Monke
     runner = ModelRunner("fake", not_here)
     assert not runner.wait_ready(10)
     with pytest.raises(ModelUnavailable, match="not installed"):
-        runner.encode_words(["a question"])
+        runner.encode(["a question"])
     runner.stop()

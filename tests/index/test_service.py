@@ -70,23 +70,6 @@ def test_an_item_of_a_list_is_never_without_what_forbids_it(vault_of_two: Bed, l
     assert "- Work: Do none of these without asking: […] - drop the wombat database" in asked[1]["block"]
 
 
-def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: Bed, listening: Start) -> None:
-    vault_of_two.write("personal-private/_always-load/yarn.md", "Never yarn.", kind="preferences", status="active")
-    vault_of_two.write("personal-private/fix/old.md", "We used yarn then.", kind="fix", status="superseded")
-    vault_of_two.refresh()
-    running = listening()
-    everything: dict[str, Any] = {"filter": "status=active OR status=superseded", "include": ["_archive"]}
-    with running.client() as client:
-        command = client.recall("which yarn", k=10, prompt_k=5, token_budget=2000, **everything)
-        prompt = client.recall("which yarn", k=5, session="s-1", render=True, token_budget=2000)
-        few = client.recall("which yarn", k=10, prompt_k=5, token_budget=1, **everything)
-        unasked = client.recall("which yarn")
-    assert command["given"] == prompt["paths"] == ["personal-private/preferences/use-pnpm.md"]
-    assert len(command["hits"]) > len(command["given"])
-    assert few["given"] == []
-    assert "given" not in unasked
-
-
 def test_it_steps_back_for_the_hooks_that_ask_it(vault_of_two: Bed, listening: Start) -> None:
     running = listening()
     assert os.getpriority(os.PRIO_PROCESS, running.pid) >= BACKGROUND_NICENESS

@@ -58,7 +58,7 @@ def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(
     with closing(SearchReader(vault.index_db)) as reader:
         model = reader.find_model(vault.embedder.name)
         assert model is not None
-        vector = vault.embedder.encode([PROMPT])[0].astype("<f4").tobytes()
+        vector = vault.embedder.encode([PROMPT]).vectors[0].astype("<f4").tobytes()
         matrix = Matrix(reader.identity, model, 0)
         for passage, each in reader.iterate_vectors(model.model_id):
             matrix.add(passage, each)

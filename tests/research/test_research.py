@@ -3,11 +3,13 @@
 import time
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.index.filters import parse_filter
 from memoryvault.pipelines.review import Reject
 from memoryvault.runtime.errors import EditConflict
 from memoryvault.services.ideas.research import without_research
@@ -162,7 +164,8 @@ def test_web_text_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Si
         include = frozenset({"_idea-incubator"})
 
         def found(text: str, filter: str | None = None) -> set[str]:
-            query = RecallQuery(text, k=20, statuses=statuses, include=include, filter=filter, apply_threshold=False)
+            tree = parse_filter(filter, date.max)
+            query = RecallQuery(text, k=20, statuses=statuses, include=include, filter=tree, apply_threshold=False)
             return {hit.path.rsplit("/", 1)[1] for hit in engine.recall(query).hits}
 
         assert found("Zeppelin hydroponics") == set()

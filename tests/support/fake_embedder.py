@@ -45,8 +45,8 @@ class FakeEmbedder:
         self.delay_seconds = delay_seconds
         self.calls: list[tuple[int, bool]] = []
 
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
-        vectors = self.encode(texts, query=query)
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+        vectors = self._vectors(texts, query)
         words = []
         for text in texts:
             found = tuple(word for _, _, word in word_spans(text))
@@ -56,7 +56,7 @@ class FakeEmbedder:
             words.append(WordVectors(found, (stacked / length).astype(numpy.float32)))
         return EncodedTexts(vectors, tuple(words))
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+    def _vectors(self, texts: Sequence[str], query: bool) -> Vectors:
         self.calls.append((len(texts), query))
         if self.delay_seconds:
             time.sleep(self.delay_seconds * len(texts))

@@ -139,7 +139,7 @@ def with_second(settings: Settings) -> Settings:
 def test_the_second_model_reads_again_what_the_first_thinks_likely_and_nothing_else(
     settings: Settings, serve: Callable[[], subprocess.Popen[bytes]]
 ) -> None:
-    mpnet_files.files_in(Path(settings.state.models)).folder.symlink_to(mpnet_files.prepare(MODELS).folder)
+    mpnet_files.folder_in(Path(settings.state.models)).symlink_to(mpnet_files.prepare(MODELS))
     serve()
     with SessionReader(with_second(settings)) as reader:
         reading = reader.read(message(RULE, "All tests pass."))

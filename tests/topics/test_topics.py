@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from memoryvault.cli.main import build_parser
 from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.index.filters import parse_filter
 from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
 from memoryvault.runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
@@ -267,8 +269,9 @@ def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> Non
     reconcile_now(bed.settings)
     engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
 
-    def paths(**asked: Any) -> list[str]:
-        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", **asked)
+    def paths(filter: str = "", **asked: Any) -> list[str]:
+        tree = parse_filter(filter, date.max)
+        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", filter=tree, **asked)
         return [hit.path for hit in engine.recall(query).hits]
 
     try:

@@ -50,17 +50,14 @@ class Cached(Remembering):
             with path.open("rb") as file:
                 self._texts = pickle.load(file)  # noqa: S301 - our own file
 
-    def encode(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        return self.encode_words(texts, query=query).vectors
-
-    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
         import numpy
 
         name = "q" if query else "d"
         missing = [text for text in dict.fromkeys(texts) if (name, text) not in self._texts]
         for start in range(0, len(missing), 64):
             part = missing[start : start + 64]
-            encoded = self._embedder.encode_words(part, query=query)
+            encoded = self._embedder.encode(part, query=query)
             for text, vector, words in zip(part, encoded.vectors, encoded.words, strict=True):
                 self._texts[name, text] = (vector, words)
         found = [self._texts[name, text] for text in texts]
@@ -76,9 +73,9 @@ class Collecting(RecallEngine):
 
     pairs: list[tuple[str, dict[str, float]]]
 
-    def _pairs(self, reader: Any, state: Any, ranked: Any, retrieved: Any, facts: Any, evidence: Any) -> Any:
-        found = super()._pairs(reader, state, ranked, retrieved, facts, evidence)
-        self.pairs = [(facts[row.entry_rowid].path, pair) for row, pair in zip(ranked, found, strict=True)]
+    def _pairs(self, reader: Any, state: Any, ranked: Any) -> Any:
+        found = super()._pairs(reader, state, ranked)
+        self.pairs = [(state.facts[row.entry_rowid].path, pair) for row, pair in zip(ranked, found, strict=True)]
         return found
 
 
