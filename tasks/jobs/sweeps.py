@@ -1,11 +1,13 @@
-"""The short jobs that put things in order at their times: the agent's notes, the inbox, the incubator."""
+"""The short jobs that put things in order at their times: the agent's notes, the inbox, the incubator, the skills."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 
 from ...runtime.large_change import note_large_change
+from ...runtime.layout import home_folder
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
 from ...services.ideas.incubator import refresh_list
@@ -14,6 +16,7 @@ from ...services.ideas.research import request_research, unresearched
 from ...services.importing import HostMemory
 from ...services.journal import Journal
 from ...services.reviewing import Reviewer
+from ...services.skills import all_roots, index_skills, scan
 from ...services.stores import vault_store
 from ...services.triaging import run_triage
 from ..queue.job import RunningJob
@@ -59,3 +62,15 @@ def gc_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     for slug, pass_ in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
         request_research(job, slug, pass_)
     return {"listed": len(found), "asked": asked}
+
+
+def skills_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle skills.index."""
+    store = vault_store(settings)
+    store.require_vault()
+    found = scan(all_roots(settings), home_folder(settings.environment))
+    with store.lock():
+        result = index_skills(found, store, job.check_owned)
+    if result.changed:
+        job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+    return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}

@@ -18,8 +18,7 @@ from .indexing import drain_handler, reconcile_handler, watch_vault, watch_wante
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
 from .research import enqueue_missing_research, research_handler
-from .skills import skills_handler
-from .sweeps import gc_handler, import_handler, triage_handler
+from .sweeps import gc_handler, import_handler, skills_handler, triage_handler
 from .upgrading import upgrade_handler
 from .upkeep import rotate_handler
 from .written_decisions import apply_handler, enqueue_decisions

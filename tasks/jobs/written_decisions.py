@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
 from ...runtime.settings import Settings
@@ -14,8 +13,6 @@ from ...services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
-
-log = logging.getLogger(__name__)
 
 
 def enqueue_decisions(settings: Settings, ledger: Ledger) -> None:
