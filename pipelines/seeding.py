@@ -45,6 +45,8 @@ _RULE_HEADING = re.compile(
     r"do(?:'?s)? and don'?ts?|practice|requirement|must|security)",
     re.I,
 )
+_OF_RULES = re.compile(r"\W*(?:\w+ ){0,3}(?:rules|conventions|guidelines|preferences)\W*\Z", re.I)
+_TELLS = re.compile(r"\W*(?:the|an?|this|that|these|it|we|our|there|they)\b", re.I)
 _PROSE_HEADING = re.compile(
     r"\b(?:overview|structure|layout|architecture|licen[cs]e|about|background|introduction|table of contents|"
     r"changelog|credits|further reading|links|history)\b",
@@ -150,7 +152,10 @@ def grade(sentence: str, heading: str = "") -> tuple[float, str]:
         score += 0.5
     if reasons and "`" in sentence:
         score += 0.25
-    if _RULE_HEADING.search(heading):
+    if _OF_RULES.match(heading) and not _TELLS.match(sentence):
+        score += LEAST_SCORE
+        reasons.append("its heading says that it is a rule")
+    elif _RULE_HEADING.search(heading):
         score += 0.75
     elif _PROSE_HEADING.search(heading):
         score -= 1.0

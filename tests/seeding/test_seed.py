@@ -300,6 +300,13 @@ def test_rules_are_told_from_prose_code_comments_links_and_tables() -> None:
     ]
 
 
+def test_each_instruction_under_a_heading_of_rules_is_one() -> None:
+    rules = ["In every session, answer in English.", "For all files, two spaces of indentation."]
+    lines = "".join(f"- {line}\n" for line in (*rules, "The shop sells tea."))
+    assert [one.statement for one in rules_in(f"# Shop\n\n## House rules\n\n{lines}")] == rules
+    assert rules_in(f"# Shop\n\n## Rules engine\n\n{lines}") == []
+
+
 @pytest.mark.parametrize(
     ("rule", "description"),
     [
