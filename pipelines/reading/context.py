@@ -30,7 +30,7 @@ _CLOSING = " \"'”’)]*_`"
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 _FAILURE = re.compile(
     r"^(?:--- FAIL|FAIL\b|FAILED\b|E\s{2,}|error(?:\[\w+\])?:|fatal:|panic:|Traceback \(most recent|npm ERR!"
-    r"|.*\b\d+ failed\b|exit code [1-9])",
+    r"|.*\b[1-9]\d* failed\b|exit code [1-9])",
     re.MULTILINE | re.IGNORECASE,
 )
 

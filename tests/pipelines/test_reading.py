@@ -271,13 +271,14 @@ def says(text: str) -> Turn:
     return Turn(Role.ASSISTANT, Origin.ASSISTANT, text, f"m{len(text)}", "s1")
 
 
-def test_a_claim_that_the_next_run_refutes_is_no_fix() -> None:
+@pytest.mark.parametrize("passing", ["", "test result: ok. 4 passed; 0 failed"])
+def test_a_claim_that_the_next_run_refutes_is_no_fix(passing: str) -> None:
     turns = [
         *ran(1, True, "E  labels differ"),
         says("The problem was a stale label; fixed by clearing the label."),
         *ran(2, True, "E  labels differ"),
         says("The failure was caused by the time zone; fixed by freezing the clock."),
-        *ran(3, False),
+        *ran(3, False, passing),
     ]
     (found,) = mine(turns, reader=Said())
     assert found.category == "fix"
