@@ -19,6 +19,11 @@ def read_lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+def read_examples(*names: str) -> list[dict]:
+    """Return the lines of these files of `examples/`."""
+    return [line for name in names for line in read_lines(EXAMPLES / f"{name}.jsonl")]
+
+
 def labelled(lines: Sequence[dict]) -> list[tuple[str, str, str]]:
     """Return list, statement and other statement of all pairs of the lines."""
     return [(name, line["statement"], other) for line in lines for name in LABELS for other in line[name]]

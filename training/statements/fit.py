@@ -22,7 +22,7 @@ from memoryvault.index.message_reader import load_second
 from memoryvault.index.packaged import load_packaged
 from memoryvault.pipelines.likeness import WEIGHTS, Compared, Relation, relation, signs, wording_of
 
-from .data import EXAMPLES, LABELS, labelled, read_lines, real_pairs
+from .data import LABELS, labelled, read_examples, real_pairs
 
 KINDS = ("words", "vectors", "model")
 REAL_WEIGHT = 2.0
@@ -137,14 +137,14 @@ def main() -> None:
     options = parser.parse_args()
     memories = options.data / "memories.jsonl"
     if not options.judge:
-        written = labelled(read_lines(EXAMPLES / "pairs.jsonl"))
-        few = labelled([*read_lines(EXAMPLES / "limits.jsonl"), *read_lines(EXAMPLES / "tails.jsonl")])
+        written = labelled(read_examples("pairs", "changes"))
+        few = labelled(read_examples("limits", "tails", "changes_limits"))
         many = (written, compare(written, by_model=False))
         limits, real = ((rows, compare(rows, by_model=True)) for rows in (few, real_pairs(memories, 0)))
         # The second model was trained on the many.
         weights = {kind: fitted((limits if kind == "model" else many, real), limits, real, kind) for kind in KINDS}
         WEIGHTS.write_text(json.dumps(weights, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    written = (labelled(read_lines(EXAMPLES / name)) for name in ("judge.jsonl", "tails_judge.jsonl"))
+    written = (labelled(read_examples(name)) for name in ("judge", "tails_judge", "changes_judge"))
     for rows in (*written, real_pairs(memories, 1)):
         judge(rows, compare(rows, by_model=True))
 

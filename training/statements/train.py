@@ -36,13 +36,15 @@ from ..reader.mpnet import (
     rates,
     tokenizer_of,
 )
-from .data import EXAMPLES, LABELS, labelled, read_lines
+from .data import LABELS, labelled, read_examples
 
 RANK = 48
 EPOCHS, RATE, HEAD_RATE = 3, 3e-5, 5e-4
 SMOOTHING = 0.05
 MOST_PAIRS = 3
 """Most pairs of two wordings that are drawn per statement."""
+CHANGES_COUNT = 2
+"""How often a pair of `changes.jsonl` counts: there are few of them."""
 NEIGHBOURS, NEAREST = 3, 5
 """Pairs that are drawn per line with statements of other lines, and among how many of the nearest."""
 
@@ -77,7 +79,8 @@ def further(lines: Sequence[dict], draw: random.Random) -> list[tuple[str, str, 
         same = line["near"] + line["same"]
         both = [("same", one, other) for k, one in enumerate(same) for other in same[:k]]
         found += draw.sample(both, min(MOST_PAIRS, len(both)))
-        found += [(name, draw.choice(same), other) for name in ("contradicts", "other") for other in line[name]]
+        if same:
+            found += [(name, draw.choice(same), other) for name in ("contradicts", "other") for other in line[name]]
     return found
 
 
@@ -144,7 +147,7 @@ def main() -> None:
     draw = random.Random(1)
     model = Comparer(options.model).eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    lines = read_lines(EXAMPLES / "pairs.jsonl")
+    lines = read_examples("pairs") + CHANGES_COUNT * read_examples("changes")
     found = labelled(lines) + further(lines, draw) + neighbours(lines, tokenizer, model, draw)
     # Each pair in one order, so that an epoch is short.
     drawn = [(name, *draw.sample(both, 2)) for name, *both in found]
