@@ -59,7 +59,7 @@ EPILOG = """example:
 
 CONSENT = "research.network"
 CONSENT_QUESTION = (
-    "memory: look up your ideas on Wikipedia, GitHub, Hacker News and arXiv, and read the links in them? A few words "
+    "memory: look up your ideas on Wikipedia, GitHub and Hacker News, and read the links in them? A few words "
     "of each idea, old ones too, then leave this machine; its note lists each request. [y/N] "
 )
 MODEL_QUESTION = (
