@@ -39,7 +39,7 @@ from .wakeup import Wakeup, wake_worker
 log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 15.0
-IDLE_POLL_SECONDS = 0.05
+IDLE_POLL_SECONDS = 0.01
 BEAT_SECONDS = 1.0
 """Seconds between checks whether queue.db still exists."""
 REREAD_SECONDS = 5.0

@@ -91,8 +91,10 @@ class ResearchBed:
         until = time.monotonic() + 30
         while time.monotonic() < until:
             time.sleep(0.12)
-            if not worker(self.settings, access).run_until_idle(60.0).delayed:
-                return
+            worker(self.settings, access).run_until_idle(60.0)
+            with open_ledger(self.settings) as ledger:  # A retry may have come due while the worker left.
+                if not any(job.state == "queued" for job in ledger.list_jobs()):
+                    return
         raise AssertionError("it never ended")
 
     def command(self, *arguments: str) -> Any:

@@ -72,7 +72,7 @@ def test_a_kill_around_a_child_loses_and_doubles_nothing(state: StatePaths, ledg
         time.sleep(0.1)
     assert run_worker(state)[0] == 0
     assert_done_once(state, ledger, ["a"])
-    assert only_job(ledger).attempt == 2
+    assert only_job(ledger).attempt in (2, 3)  # The first worker may have tried twice.
 
 
 def test_a_worker_killed_while_its_child_works_takes_the_child_with_it(state: StatePaths, ledger: Ledger) -> None:

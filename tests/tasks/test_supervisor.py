@@ -13,7 +13,7 @@ import pytest
 
 from memoryvault.index.models import wanted_model
 from memoryvault.runtime.settings import Settings
-from memoryvault.services import skills, upgrading
+from memoryvault.services import upgrading
 from memoryvault.tasks.queue.child_job import run_json_child
 from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
@@ -144,9 +144,8 @@ print(run_child([sys.executable, "-c", {child!r}], b"", 60, env={{"PATH": os.env
 
 @groups_by_session
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [upgrading.__name__, skills.__name__])
-def test_programs_with_time_step_back_further_with_their_session(program: str) -> None:
-    niceness = sys.modules[program].NICENESS
+def test_a_program_with_time_steps_back_further_with_its_session() -> None:
+    program, niceness = upgrading.__name__, upgrading.NICENESS
     child = subprocess.Popen([sys.executable, "-m", program], stdin=subprocess.PIPE, cwd="/", start_new_session=True)
     try:
         autogroup = Path(f"/proc/{child.pid}/autogroup")
