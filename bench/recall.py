@@ -24,7 +24,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..index.drain import drain, embed_with
 from ..index.embedder import DEFAULT_MODEL, Embedder, EncodedTexts, load_embedder
@@ -45,9 +44,6 @@ from ..index.scope import Scope
 from ..index.search_reader import SearchReader
 from ..index.store import IndexStore
 from ..vault.gate import EAGERNESS
-
-if TYPE_CHECKING:
-    pass
 
 REGRESSION = Path(__file__).resolve().parent.parent / "tests" / "recall_regression"
 ANSWERS = Path(__file__).resolve().parent.parent / "training" / "answers" / "examples"

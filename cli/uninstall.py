@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..hooks.skill import remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
+from ..runtime.layout import home_folder
 from ..runtime.settings import PartialSettings, Settings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from .context import Context
@@ -71,9 +72,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         forbid_starts(state)
         stopped = stop_background(state, "worker", "recall")
     skills = [folder for host in HOSTS if (folder := remove_skill(host, settings)) is not None]
+    home = Path(home_folder(context.env))
     for place in (*(each.settings_file for each in hosts.values() if each.changed), *skills):
-        with suppress(OSError):  # Up to the first folder that is not empty.
-            os.removedirs(place.parent)
+        remove_empty_folders(place, home)
     done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
         print_json(_as_json(done, settings))
@@ -97,6 +98,13 @@ def _as_json(done: Uninstalled, settings: Settings) -> dict[str, Any]:
         "service_removed": done.unit_removed,
         "stopped": done.stopped,
     }
+
+
+def remove_empty_folders(place: Path, home: Path) -> None:
+    """Remove the folders that a file was in, up to the first that is not empty; those below the home alone."""
+    with suppress(OSError):
+        for folder in takewhile(lambda above: home in above.parents, place.parents):
+            folder.rmdir()
 
 
 def _print_outcome(done: Uninstalled, context: Context) -> None:

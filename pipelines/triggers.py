@@ -308,7 +308,7 @@ class _Mentions:
 
 
 def _near_negation(before: str) -> bool:
-    negation = r"\b(?:not|never|(?:don|mustn|shouldn|can)['’]t use|instead of|rather than|no|without)"
+    negation = r"(?:\b(?:not|never|instead of|rather than|no|without)|n['’]t use)"
     return re.search(rf"{negation}\s+(?:(?:use|on|in|to|with|by)\s+)?(?:the\s+)?$", before, re.I) is not None
 
 

@@ -46,8 +46,8 @@ RESULT_RECORD = frozenset({
 """All fields that were seen in records of tools' results, and the one that a fork adds to each record."""
 DECISION = frozenset({"decision", "source", "grantScope", "reasonType", "reasonCode", "ruleSource"})
 """All fields that were seen in a result's `permissionDecision`, which older versions lack."""
-PERSONS_SOURCES = ("user_reject", "user_temporary", "user_permanent", "user_abort")
-BY_A_PERSON = {"source": "user_reject"}
+PERSONS_SOURCES = ("user_reject", "user_temporary")
+"""All sources of a person's decisions that were seen."""
 MESSAGE = frozenset({"role", "content"})
 TEXT = frozenset({"type", "text"})
 ANSWERS = frozenset({"questions", "answers", "annotations"})
@@ -463,11 +463,11 @@ def _is_persons_decision(record: dict[str, Any]) -> bool:
 
     A field that is not known may do so.
     """
-    decision = record.get("permissionDecision", BY_A_PERSON)
-    if not isinstance(decision, dict) or not holds_only(decision, DECISION):
-        return False
-    by_a_person = decision.get("source") in PERSONS_SOURCES
-    return by_a_person and holds_only(record, RESULT_RECORD) and _is_persons_place(record)
+    if "permissionDecision" in record:
+        decision = as_object(record["permissionDecision"])
+        if decision.get("source") not in PERSONS_SOURCES or not holds_only(decision, DECISION):
+            return False
+    return holds_only(record, RESULT_RECORD) and _is_persons_place(record)
 
 
 def _names_origin(record: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The worker's time limits in tests."""
+"""How long the worker holds a job, and the time limits that tests shorten."""
 
 from __future__ import annotations
 

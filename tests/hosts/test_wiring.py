@@ -4,12 +4,14 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _other_agents
+from memoryvault.cli.uninstall import remove_empty_folders
 from memoryvault.hooks.install import HostWiring, add_entries, launcher_in, remove_entries
 from memoryvault.hooks.wiring import WIRINGS, hook_argv, install_for, trusted_by_codex, uninstall_for, wired_events
 from memoryvault.runtime.settings import Settings
@@ -150,6 +152,17 @@ def test_a_config_of_codex_in_another_shape_is_no_trust(settings: Settings, conf
     put(settings.hosts.codex_home / "config.toml", config)
     assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
     assert not trusted_by_codex(settings)
+
+
+def test_only_empty_folders_below_the_home_are_removed(tmp_path: Path) -> None:
+    home, outside = tmp_path / "home", tmp_path / "srv" / "codex"
+    (home / ".config" / "opencode").mkdir(parents=True)
+    outside.mkdir(parents=True)
+    remove_empty_folders(home / ".config" / "opencode" / "plugin.js", home)
+    remove_empty_folders(outside / "hooks.json", home)
+    assert not (home / ".config").exists()
+    assert home.is_dir()
+    assert outside.is_dir()
 
 
 @pytest.mark.slow
