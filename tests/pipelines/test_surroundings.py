@@ -1,7 +1,8 @@
 """Whose words a passage is, where its form does not tell: judged on messages that nothing was trained on.
 
-The labelled messages stand in `training/reader/examples/apart_judge.jsonl`. What is misread is no case for this file:
-it becomes an example there, and the figures here and in docs/benchmarks/reflection.md say whether it helped.
+The labelled messages of five authors stand in `training/reader/examples`, `apart_judge.jsonl` and `apart_blind….jsonl`.
+What is misread is no case for this file: like examples are added to `apart.jsonl`, and the figures here and in
+docs/benchmarks/reflection.md say whether they helped.
 """
 
 import json
@@ -19,7 +20,8 @@ from memoryvault.pipelines.reading.surroundings import NUMBERS, SIZE, features, 
 from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, Turn
 
-JUDGE = Path(__file__).parents[2] / "training" / "reader" / "examples" / "apart_judge.jsonl"
+EXAMPLES = Path(__file__).parents[2] / "training" / "reader" / "examples"
+JUDGES = ("apart_judge", "apart_blind", "apart_blind_2", "apart_blind_3", "apart_blind_4")
 LEAST_TOLD, MOST_DEMOTED = 0.95, 0.20
 RULE = "Always run the tests before you commit."
 
@@ -29,7 +31,8 @@ def typed(text: str) -> Turn:
 
 
 def share_of_own(label: str) -> float:
-    rows = [json.loads(line) for line in JUDGE.read_text("utf-8").splitlines()]
+    texts = [(EXAMPLES / f"{name}.jsonl").read_text("utf-8") for name in JUDGES]
+    rows = [json.loads(line) for text in texts for line in text.splitlines()]
     its = [row for row in rows if row["label"] == label]
     own = 0
     for row in its:
