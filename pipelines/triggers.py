@@ -124,6 +124,7 @@ _GONE = re.compile(r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|depre
 _WANTED = re.compile(
     r"\b(?:us(?:e|es|ing)|with|via|through|prefer|only|by|run|need|in the|to)(?:\W+[\w-]+){0,2}\W*$", re.I
 )
+_ALLOWED = re.compile(r"\b(?:may|can|could|allowed to)\b", re.I)
 _EDIT = re.compile(r"\b(?:touch|edit|modify|change)\b", re.I)
 _EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
 _AS_PROGRAM = re.compile(
@@ -134,11 +135,19 @@ _PLACE = re.compile(
     r"\b(?:in|into|inside|below|under|to|from|touch|edit|modify|read|change|folder|directory|file|of|at|the)\W+$",
     re.I,
 )
-_IDENTIFIER = re.compile(r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[a-z]{3,}\d+")
+_IDENTIFIER = re.compile(
+    r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[A-Z]\w*\.[A-Z]\w+|[a-z]{3,}\d+"
+)
 _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
 _ALL_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _BEFORE_OTHERS = re.compile(r"\W*(?:and |but )?(?:instead of|rather than|not|never)\b", re.I)
 """Follows the name that is wanted, before those that are not: a call with it obeys the rule."""
+_HOME = re.compile(
+    r"\b(?:put|goes?|go|belongs?|move|place|keep|save|store|live|lives|write)\b(?:\W+[\w'’-]+){0,3}?"
+    r"\W+(?:in|into|to|under|below|inside)\W+(?:the\s+)?$",
+    re.I,
+)
+"""Before the place where something is to be put."""
 _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
@@ -208,6 +217,8 @@ class _Mentions:
         self.wanted: list[str] = []
         self.other: list[str] = []
         self.paths: list[str] = []
+        self.homes: list[str] = []
+        """Places where something is to be put."""
         self.words: list[str] = []
         self._forbids_edits = _EDIT.search(sentence) is not None and is_ban(sentence)
         forbidden = _FORBIDDEN_FLAG.search(sentence)
@@ -247,10 +258,12 @@ class _Mentions:
         lower = token.lower()
         if not token:
             return
+        following = _TOKEN.findall(after)[:3]
         if path := _path_of(token, sure=bool(_PLACE.search(before))):
             self._add_path(path, before)
+            if path[0] == "." and following and following[0].startswith("file"):
+                self._add_path(f"*{path}", before)
             return
-        following = _TOKEN.findall(after)[:3]
         subcommands = known.subcommands.get(lower, frozenset())
         has_sub = bool(following) and following[0].rstrip(".:!?") in subcommands
         if lower in known.languages and token != lower:
@@ -293,6 +306,8 @@ class _Mentions:
         clause = re.split(r",|;|\bbut\b|\band\b(?= (?:use|run)\b)", before)[-1]
         if _GONE.search(after) or _NEGATED.search(clause):
             self.forbidden.append(name)
+        elif _ALLOWED.search(clause) and is_ban(self.text):
+            self.other.append(name)  # "You may run X in dev, but never in prod."
         elif (
             _WANTED.search(clause)
             or re.match(r"\W*(?:instead of|rather than|not\b|only\b)", after)
@@ -304,7 +319,8 @@ class _Mentions:
 
     def _add_path(self, path: str, before: str) -> None:
         if not _EXCEPT.search(before):
-            self.paths.append(path)
+            is_home = _HOME.search(before) is not None and _NEGATED.search(before) is None
+            (self.homes if is_home else self.paths).append(path)
 
 
 def _near_negation(before: str) -> bool:
@@ -337,9 +353,9 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
     for name in other:
         _add_named(found, name)
     all_text_words = {word for one in mentions for word in one.words}
-    for one in mentions:
-        for path in one.paths:
-            found.setdefault(path, "path")
+    # Of "keep scripts out of src/, put them into tools/" only the first place is what it forbids.
+    for path in [path for one in mentions for path in one.paths] or [path for one in mentions for path in one.homes]:
+        found.setdefault(path, "path")
     for word in sorted(all_text_words):
         found.setdefault(word, "word")
 
@@ -361,7 +377,7 @@ def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: 
             name.partition(" ")[0] for name in (*one_sentence.forbidden, *one_sentence.wanted, *one_sentence.other)
         }
         for concept in known.concepts:
-            if (concept.weak and strict) or (concept.unnamed and one_sentence.paths):
+            if (concept.weak and strict) or (concept.unnamed and (one_sentence.paths or one_sentence.homes)):
                 continue
             match = concept.pattern.search(sentence)
             if match is None or match[0].lower() in called:  # A program that is called is no kind of file.

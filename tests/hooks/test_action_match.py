@@ -177,6 +177,16 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("use the client from api_v2 instead of api_v1", {"api_v1"}, {"api_v2"}),
         ("never ACCOUNTADMIN", {"accountadmin"}, set()),
         ("NEVER PUSH TO MAIN", {"git push"}, {"push"}),
+        # What is allowed in one case is forbidden in another.
+        ("You may run terraform apply in dev, but never in prod.", {"terraform apply"}, {"tofu"}),
+        # The place where things are to be put, beside another one.
+        ("Keep scripts out of src/, put them into tools/.", {"src/"}, {"tools/"}),
+        ("Tests go into checks/, never into lib/.", {"lib/"}, {"checks/"}),
+        # Kinds of files that nobody listed.
+        ("Never edit .tscn files by hand.", {"*.tscn"}, set()),
+        # Members of a program's objects.
+        ("use our Log class, never GD.Print", {"gd.print"}, set()),
+        ("use logger.info, not console.log", {"console.log"}, {"logger.info"}),
         # A folder without its slash.
         ("third_party is vendored, dont touch it ever", {"third_party/"}, set()),
         ("Don't edit src.", {"src/"}, set()),
@@ -234,10 +244,17 @@ def test_a_call_that_names_another_branch_or_place_is_not_meant(rule: str, comma
 
 @pytest.mark.parametrize(
     "rule",
-    ["Keep answers short.", "Write British English.", "We deploy on Tuesdays.", "Every function gets type hints."],
+    [
+        *("Keep answers short.", "Write British English.", "We deploy on Tuesdays.", "Every function gets type hints."),
+        *("The physics runs at 120 ticks.", "Private members begin with an underscore."),
+    ],
 )
 def test_a_habit_of_speech_speaks_of_no_call(rule: str) -> None:
     assert not compile_triggers(rule)
+
+
+def test_a_member_of_an_object_is_no_file() -> None:
+    assert "console.log" in compile_triggers("Use logger.info, not console.log.").words
 
 
 def test_a_word_that_only_may_mean_a_call_counts_for_a_rule_of_action() -> None:
