@@ -22,7 +22,7 @@ from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
 from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
-from .statement import end_of_idea, headline, needs_neighbour, rarely_lasts, statement, thought
+from .statement import end_of_idea, headline, needs_neighbour, rarely_lasts, statement, thought, whole_fix
 from .surroundings import is_own
 
 MOST_SENTENCES = 200
@@ -249,6 +249,8 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         first, last = thought(text, parts, index, category == "workflow")
         if category == "idea":
             last = end_of_idea(text, parts, last)
+        elif category == "fix":
+            first, last = whole_fix(text, parts, first, last)
         least = {"idea": limits.idea, "fix": limits.fix}.get(category, limits.propose)
         limit = least if form is None else 0.0
         picked[index] = _Finding(index, first, last, category, worth, tier, why, part.personal, part.channel, limit)

@@ -79,6 +79,14 @@ def end_of_idea(text: str, parts: Sequence[Sentence], last: int) -> int:
     return last
 
 
+def whole_fix(text: str, parts: Sequence[Sentence], first: int, last: int) -> tuple[int, int]:
+    """Return the range with the sentences before and after it in its paragraph: what was wrong, and what cured it."""
+    paragraph = parts[first].paragraph
+    before = first > 0 and parts[first - 1].paragraph == paragraph and without_opening(parts[first - 1].of(text))
+    wider = first - 1 if before else first, last + (last < len(parts) and parts[last].paragraph == paragraph)
+    return wider if parts[wider[1] - 1].end - parts[wider[0]].start <= MOST_CHARS else (first, last)
+
+
 def _items(parts: Sequence[Sentence], chosen: int) -> tuple[int, int]:
     """Return the range [first, last) of the list with the chosen item."""
     first = last = chosen

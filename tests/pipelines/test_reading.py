@@ -24,14 +24,16 @@ class Said:
 
     name = "words"
 
-    def __init__(self, *words: str, worth: float = 0.99, category: Category = "preference", idea: float = 0.0) -> None:
-        self._words, self._worth, self._category, self._idea = words, worth, category, idea
+    def __init__(
+        self, *words: str, worth: float = 0.99, category: Category = "preference", idea: float = 0.0, fix: float = 0.0
+    ) -> None:
+        self._words, self._worth, self._category, self._idea, self._fix = words, worth, category, idea, fix
 
     def read(self, message: Message) -> MessageReading:
         hits = [any(word in part.of(message.text) for word in self._words) for part in message.sentences]
         worth = self._worth if any(hits) else 0.0
         parts = [SentenceReading(self._worth if hit else 0.0, self._category, 0.9, "core") for hit in hits]
-        return MessageReading(worth, self._idea, 0.0, parts)
+        return MessageReading(worth, self._idea, self._fix, parts)
 
 
 def read(text: str, reader: Said, **turn: object) -> list[Candidate]:
@@ -257,6 +259,13 @@ def test_a_command_is_told_without_where_its_output_went() -> None:
 @pytest.mark.parametrize(("text", "count"), [("well, that was it then", 0), ("it was the stale lock", 1)])
 def test_a_fix_that_says_nothing_by_itself_is_none(text: str, count: int) -> None:
     assert len(read(text, Said("it was", "was it", category="fix"))) == count
+
+
+@pytest.mark.parametrize("said", ["clock was off", "Running chronyd"])
+def test_a_fix_holds_what_was_wrong_and_what_cured_it(said: str) -> None:
+    fix = "The login failed because the clock was off. Running chronyd fixed it."
+    (found,) = read(f"Thanks! {fix}\n\nNow write the release notes.", Said(said, worth=0.5, fix=0.9))
+    assert (found.category, found.statement) == ("fix", fix)
 
 
 def edited(name: str) -> list[Turn]:
