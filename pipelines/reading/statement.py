@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ...runtime.safe_text import visible
 from ..candidate import without_opening
+from ..likeness import content_words
 from .forms import explicit_form, holds_for_now, without_request
 from .sentences import Sentence
 
@@ -36,11 +37,12 @@ def _refers(sentence: str) -> bool:
 
 
 def rarely_lasts(said: str) -> bool:
-    """Whether words of this kind are mostly no lasting rule: a question, what says that it holds for the moment, or two
-    or three words ("No, use pnpm.") without a form ("always use pnpm"). See ADR 34."""
+    """Whether words of this kind are mostly no lasting rule: a question, what says that it holds for the moment, two or
+    three words ("No, use pnpm.") without a form ("always use pnpm"), or only a reference ("remember that"). See ADR 34.
+    """
     words = statement(said)
     is_brief = words.isascii() and len(words.split()) < LEAST_WORDS and explicit_form(said) is None
-    return is_brief or holds_for_now(said) or words.endswith(("?", "？"))
+    return is_brief or not content_words(words) or holds_for_now(said) or words.endswith(("?", "？"))
 
 
 def thought(text: str, parts: Sequence[Sentence], chosen: int, is_workflow: bool = False) -> tuple[int, int]:

@@ -137,10 +137,17 @@ def test_only_the_best_sentence_of_a_message_is_saved_unasked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_saved"), [("No, use pnpm.", False), ("always use pnpm", True), ("我们用英语写提交", True)]
+    ("text", "is_saved"),
+    [
+        ("No, use pnpm.", False),
+        ("always use pnpm", True),
+        ("我们用英语写提交", True),
+        ("Remember that.", False),
+        ("always do that", False),
+    ],
 )
 def test_a_few_words_are_saved_unasked_only_if_a_form_says_that_they_hold(text: str, is_saved: bool) -> None:
-    (found,) = read(text, Said("use pnpm", "英语"))
+    (found,) = read(text, Said("use pnpm", "英语", "that"))
     assert (found.standing_rule, found.claimed_rule) == (is_saved, not is_saved)
 
 
