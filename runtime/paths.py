@@ -11,6 +11,9 @@ from pathlib import Path
 from .errors import MemoryVaultError, PathRefused, QueueUnavailable, VaultUnavailable
 from .layout import StatePaths, is_conflict_copy
 
+LONGEST_NAME_BYTES = 255
+LONGEST_PATH_BYTES = 3_000
+"""Longest name and path that are looked up: beyond the limits of a disk the system raises errors of its own."""
 MAX_NAME_BYTES = 200
 """A file name holds 255 bytes on most disks, and sync clients append to it."""
 MAX_PATH_BYTES = 900
@@ -126,6 +129,9 @@ def check_inside(relative: str) -> str:
     parts = relative.split("/")
     if "" in parts or "." in parts or ".." in parts:
         raise PathRefused(f"{shown} is not a path in the vault: it may not hold '.', '..' or '//'")
+    lengths = [len(part.encode("utf-8", "surrogatepass")) for part in parts]
+    if max(lengths) > LONGEST_NAME_BYTES or sum(lengths) > LONGEST_PATH_BYTES:
+        raise PathRefused(f"{shown} is not a path in the vault: no disk can store so long a name")
     return relative
 
 

@@ -28,7 +28,7 @@ from ..pipelines.likeness import (
     wording_of_saying,
 )
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES, Known, ReversedRule, Tier, project_of, tier_of
-from ..runtime.errors import EntryInvalid, EntryNotFound
+from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import PROJECTS
 from ..runtime.slug import slugify
 from ..vault.active import is_entry_place
@@ -247,6 +247,15 @@ class VaultMemories:
                 self._by_kind[gone.kind].discard(gone)
         if text is not None:
             self._note(path, text)
+
+    def came_back(self, path: str) -> bool:
+        """Read a note that was not there when the vault was read; whether there is one. Many editors rename or remove a
+        file for a moment to save it."""
+        if path not in self._notes:
+            with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                self._note(path, self._store.read_settled(path).text)
+                return True
+        return False
 
     def _note(self, path: str, text: str) -> None:
         unfinished = out_of_use(path, text)

@@ -119,6 +119,8 @@ def remember(
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
         for index, candidate in enumerate(candidates):
             decision = _route(candidate, writer.known, settings)
+            if decision.action is Action.WRITE and known.came_back(decision.destination):
+                decision = _route(candidate, writer.known, settings)
             if index in too_many and decision.action is Action.WRITE:
                 decision = replace(decision, action=Action.NOTHING, why="too much of this session waits already")
                 counts["over_limit"] += 1

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import yaml
-from frontmatter.default_handlers import YAMLHandler
+from frontmatter.default_handlers import SafeLoader, YAMLHandler
 
 from ..runtime.errors import EntryInvalid
 from .header import (
@@ -48,6 +48,22 @@ _YAML_FAULTS = (
     OverflowError,
     RecursionError,
 )
+
+LONGEST_NUMBER = 40
+"""Most characters of a whole number. Python refuses to print one of more than 4,300 digits."""
+
+
+class _Loader(SafeLoader):  # type: ignore[misc,valid-type]  # C's, where it is built
+    """Loads plain values, without whole numbers that are too long to be meant."""
+
+
+def _whole_number(loader: _Loader, node: yaml.ScalarNode) -> int:
+    if len(node.value) > LONGEST_NUMBER:
+        raise ValueError("a number of too many digits")
+    return int(loader.construct_yaml_int(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 _KEY_LINE = re.compile(
     r"""(?P<key>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#"'\[\]{},&*!|>%@`?-][^\n]*?|[?-][^\s][^\n]*?)"""
@@ -121,7 +137,7 @@ class _Failed:
 def _load(text: str) -> object:
     try:
         readable = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")  # bytes that were no text
-        return YAMLHandler().load(readable.replace("\r\n", "\n"))
+        return YAMLHandler().load(readable.replace("\r\n", "\n"), Loader=_Loader)
     except _YAML_FAULTS:
         return _Failed()
 

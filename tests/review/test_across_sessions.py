@@ -393,6 +393,17 @@ def test_notes_written_and_removed_while_candidates_are_routed_are_known(bed: Be
     assert saying("run the linter before a commit, always!") == [second]
 
 
+def test_a_note_that_an_editor_renamed_away_to_save_it_is_known_once_it_is_back(bed: Bed) -> None:
+    path = bed.note("personal-private/preferences/lint.md", "Always run the linter before a commit", kind="preferences")
+    away = (bed.vault / path).rename(bed.vault / f"{path}~")
+    memories = VaultMemories(bed.store)
+    assert not memories.came_back(path)
+    away.rename(bed.vault / path)
+    assert memories.came_back(path)
+    assert [entry.path for entry in memories.saying("run the linter before a commit, always!", "preferences")] == [path]
+    assert not memories.came_back(path)
+
+
 # A statement about "this" project in two projects is a rule for each of them, and for no other
 
 

@@ -167,6 +167,16 @@ def test_odd_occurrences_count_as_one(bad: str) -> None:
     assert entry_of(f"occurrences: {bad}").occurrences == 1
 
 
+@pytest.mark.parametrize(
+    "giant", ["0x" + "f" * 4_000, "0b" + "1" * 20_000, "1" + ":59" * 3_000, "9" * 400, "-1_" + "0" * 5_000]
+)
+@pytest.mark.parametrize("field", ["kind: {}", "tags: [{}]", "? {}\n: x", "guard: {}", "probability: {}", "name: {}"])
+def test_a_whole_number_of_too_many_digits_is_left_out(field: str, giant: str) -> None:
+    """Python refuses to print such a number."""
+    entry = entry_of(f"slug: y\n{field.format(giant)}")
+    assert (entry.kind, entry.tags, entry.guard, entry.probability, dict(entry.extra)) == (None, (), "", 0.0, {})
+
+
 def test_yaml_that_unfolds_to_a_giant_is_dropped_not_expanded() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
