@@ -31,7 +31,8 @@ def import_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     what = "archived: Claude Code has deleted its own"
     if counts["updated"]:
         what = "archived or rewritten, as Claude Code did with its own"
-    note_large_change(settings.state.markers, counts["removed"] + counts["updated"], what, "import")
+    many = counts["removed"] + counts["updated"]
+    note_large_change(settings.state.markers, "import", many, what, "`memory undo --of import` takes it back")
     if counts["imported"] or counts["updated"] or counts["removed"]:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return {result.replace(" ", "_"): count for result, count in sorted(counts.items())}
@@ -40,7 +41,8 @@ def import_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
 def triage_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     """Handle inbox.triage: promote, merge or archive notes of the inbox."""
     results = run_triage(settings, Reviewer(settings), still_owned=job.still_owned)
-    note_large_change(settings.state.markers, len(results), "put elsewhere from the inbox", "triage")
+    what, remedy = "put elsewhere from the inbox", "`memory undo --of triage` takes it back"
+    note_large_change(settings.state.markers, "triage", len(results), what, remedy)
     if results:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return dict(Counter(result.result.split(":", 1)[0] for result in results))
@@ -71,6 +73,8 @@ def skills_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     found = scan(all_roots(settings), home_folder(settings.environment))
     with store.lock():
         result = index_skills(found, store, job.check_owned)
+    what, remedy = "archived: their skills are gone", "once these are there again, the notes come back"
+    note_large_change(settings.state.markers, "skills", result.archived, what, remedy)
     if result.changed:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
