@@ -240,6 +240,8 @@ def add_to_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json]
         return False, None
     backup = None
     by_hand = lines_by_hand(add)
+    if before is not None and not os.access(path, os.W_OK):
+        raise HostFileUnwritable(f"{path} is read-only", by_hand)
     was_copied = _copy_of(path).exists()
     if remove(document) == document:
         try:

@@ -67,16 +67,16 @@ def without_lines(text: str, slugs: Collection[str]) -> str:
     return "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)
 
 
-def rebuilt(text: str, topics: Mapping[str, str]) -> str:
+def rebuilt(text: str, topics: Mapping[str, str], unread: Collection[str] = ()) -> str:
     """Rebuild the index: one line for each topic, none for a missing one. Existing lines keep their wording.
 
-    `topics`: for each slug the line to add if there is none.
+    `topics`: for each slug the line to add if there is none; `unread`: slugs of which a line is kept, but none added.
     """
     seen: set[str] = set()
     gone = set()
     for one in index_lines(text):
         slug = one.file.removesuffix(".md")
-        if slug not in topics or slug in seen:
+        if slug in seen or not (slug in topics or slug in unread):
             gone.add(one.number)
         seen.add(slug)
     kept = "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
@@ -169,12 +169,15 @@ class Topics:
         """Give each topic one line and remove dead lines; return whether anything changed."""
         with self._journal.locked():
             index = self._index_text()
-            lines = {}
+            lines, unread = {}, set()
             for slug in self._slugs():
-                with suppress(*NO_TOPIC):
+                try:
                     topic = self._topic(slug)
                     lines[slug] = line_for(topic.name, slug, topic.description)
-            after = rebuilt(index or "", lines)
+                except NO_TOPIC:
+                    if Path(self._store.vault, self.folder, f"{slug}.md").is_file():
+                        unread.add(slug)
+            after = rebuilt(index or "", lines, unread)
             change = self._index_change(index, after)
             if change.before == change.after:
                 return False
@@ -209,7 +212,6 @@ class Topics:
         replace: str | None,
         append: bool,
     ) -> Scrubbed:
-        shown = hash_of(before)[:SHOWN_HASH_CHARACTERS]
         self._refuse_merge(slug, parse_text(f"{self.folder}/{slug}.md", before))
         if append:
             old = parse_text(slug, before).body
@@ -221,13 +223,11 @@ class Topics:
                 )
         elif replace is None:
             raise EntryExists(
-                f"there is a topic {slug} already: read it, then use `replace` {shown} to put a new text "
+                f"there is a topic {slug} already: read it, then use `replace` with its hash to put a new text "
                 f"in its place, or `append` to add to it"
             )
         elif len(replace) < SHOWN_HASH_CHARACTERS or not hash_of(before).startswith(replace):
-            raise EditConflict(
-                f"topic {slug} is not what you read (it is {shown} now): read it again; nothing was written"
-            )
+            raise EditConflict(f"topic {slug} is not what you read: read it again; nothing was written")
         else:
             text = _body(body)
         fields: dict[str, StoreValue] = {}

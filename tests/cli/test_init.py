@@ -16,8 +16,9 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
 from memoryvault.cli.init import folder_named, show_first_recall
 from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
+from memoryvault.hooks.install import HostFileUnwritable
 from memoryvault.hooks.opencode import PLUGIN_FILE
-from memoryvault.hooks.wiring import wired_events
+from memoryvault.hooks.wiring import install_for, wired_events
 from memoryvault.runtime.process_lock import lock_holder
 from memoryvault.runtime.settings import load_settings
 from memoryvault.services.corpus.history import FirstRecall, first_recall, question_about
@@ -413,6 +414,19 @@ def test_a_settings_file_that_is_read_only_gets_the_lines_to_add_by_hand(sandbox
     (folder / "settings.json").write_text("{}\n")
     lines = lines_for_the_hand(sandbox, "claude", folder, "{\n")
     assert set(json.loads(lines)["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}
+
+
+def test_a_settings_file_that_is_read_only_in_a_writable_folder_is_not_replaced(
+    sandbox: ForkedSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may write each file, so the system's answer is stood in for."""
+    file = sandbox.root / "home" / ".claude" / "settings.json"
+    file.write_text("{}\n")
+    monkeypatch.setattr("memoryvault.hooks.install.os.access", lambda path, *_, **__: str(path) != str(file))
+    with pytest.raises(HostFileUnwritable) as told:
+        install_for("claude", load_settings(sandbox.environment))
+    assert "is read-only" in str(told.value)
+    assert file.read_text() == "{}\n"
 
 
 @pytest.mark.parametrize("off", ["MEMORY_ENABLED", "MEMORY_DISABLE_AUTO_MEMORY"])

@@ -169,6 +169,14 @@ def test_the_users_own_lines_survive(bed: Bed) -> None:
     assert (bed.vault / FOLDER / "MEMORY.md").read_bytes() == mine.encode()
 
 
+def test_rebuild_keeps_the_line_of_a_topic_that_cannot_be_read(bed: Bed) -> None:
+    wanted = "- [Deploy](deploy.md) — how we deploy"
+    topics(bed).write("deploy", "x", type_="project", description="how we deploy", name="Deploy")
+    (bed.vault / topics(bed).folder / "deploy.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    assert not topics(bed).rebuild_index()
+    assert wanted in bed.files()[topics(bed).index_path]
+
+
 def test_rebuild_gives_each_topic_one_line_and_removes_dead_ones(bed: Bed) -> None:
     write(bed, "deploy")
     (bed.vault / FOLDER / "lost.md").write_text("No header.\n")
