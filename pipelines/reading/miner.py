@@ -254,7 +254,7 @@ def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, lim
         least = {"idea": limits.idea, "fix": limits.fix}.get(category, limits.propose)
         limit = least if form is None else 0.0
         picked[index] = _Finding(index, first, last, category, worth, tier, why, part.personal, part.channel, limit)
-    return _joined(picked)
+    return _joined(picked, parts)
 
 
 def _judged(
@@ -296,11 +296,17 @@ def _tier(worth: float, limits: Thresholds) -> Tier | None:
     return "hint" if worth >= limits.hint else None
 
 
-def _joined(picked: dict[int, _Finding]) -> list[_Finding]:
-    """Return the findings in the order of the message, with overlapping ones joined."""
+def _joined(picked: dict[int, _Finding], parts: Sequence[Sentence]) -> list[_Finding]:
+    """Return the findings in the order of the message, with overlapping ones joined. What is found right behind a
+    labelled idea ("Idea: …") and is not said outright belongs to the idea."""
     found: list[_Finding] = []
     for index in sorted(picked):
         one = picked[index]
+        idea = found[-1] if found else one
+        is_behind = idea.category == "idea" and not idea.limit and one.limit and one.first <= idea.last
+        if is_behind and parts[idea.first].paragraph == parts[one.first].paragraph:
+            found[-1] = replace(idea, last=max(idea.last, one.last))
+            continue
         if found and one.first < found[-1].last:
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)

@@ -419,6 +419,14 @@ def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:
     assert candidate.statement.endswith("cache the price list. It would save a minute. This helps the shop, too.")
 
 
+def test_what_is_found_right_behind_a_labelled_idea_belongs_to_it() -> None:
+    idea = "Idea: export to CSV. The table should be downloadable."
+    (candidate,) = read(idea, Said("CSV", "table"))
+    assert (candidate.category, candidate.statement) == ("idea", idea)
+    for other in ("Idea: export to CSV. Always name the table.", "Idea: export to CSV.\n\nThe table is slow."):
+        assert len(read(other, Said("CSV", "table"))) == 2
+
+
 @pytest.mark.parametrize(
     "text",
     ["Next steps:", "should we always run the linter?", "never mind", "add a rule for lint", "fix the failing test"],
