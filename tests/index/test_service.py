@@ -70,10 +70,9 @@ def test_an_item_of_a_list_is_never_without_what_forbids_it(vault_of_two: Bed, l
     assert "- Work: Do none of these without asking: […] - drop the wombat database" in asked[1]["block"]
 
 
-def test_it_steps_back_for_hooks_and_only_the_user_can_open_its_socket(vault_of_two: Bed, listening: Start) -> None:
+def test_it_steps_back_for_the_hooks_that_ask_it(vault_of_two: Bed, listening: Start) -> None:
     running = listening()
     assert os.getpriority(os.PRIO_PROCESS, running.pid) >= BACKGROUND_NICENESS
-    assert stat.S_IMODE(os.stat(vault_of_two.state.recall_socket).st_mode) == 0o600
 
 
 def test_a_question_whose_time_was_over_before_it_was_read_is_refused_and_a_clock_of_another_kind_not_believed(
@@ -392,6 +391,11 @@ def test_it_leaves_when_its_state_folder_is_taken_away(vault_of_two: Bed, listen
     running = listening()
     os.unlink(vault_of_two.state.recall_socket)
     assert running.wait() == "its socket was removed\n"
+
+
+def test_only_the_user_can_open_the_socket(vault_of_two: Bed, service: Start) -> None:
+    service().wait_until_listening()
+    assert stat.S_IMODE(os.stat(vault_of_two.state.recall_socket).st_mode) == 0o600
 
 
 def test_a_place_where_no_socket_can_be_made_is_told(tmp_path: Path) -> None:
