@@ -441,19 +441,14 @@ def test_triage_does_not_merge_them(bed: Bed) -> None:
 # A project folder that links out of the vault is neither read nor written; no statement is lost by it
 
 
-def linked(bed: Bed, tmp_path: Path) -> Path:
-    elsewhere = tmp_path / "another disk" / "shop"
-    elsewhere.mkdir(parents=True)
-    (bed.vault / "personal-projects").mkdir(exist_ok=True)
-    (bed.vault / "personal-projects" / "shop").symlink_to(elsewhere)
-    return elsewhere
-
-
 @pytest.mark.parametrize("candidate", [RULE, CHOICE], ids=["a rule", "an approved proposal"])
 def test_what_is_said_of_that_project_is_kept_among_the_users_own_and_is_the_projects(
     bed: Bed, tmp_path: Path, candidate: Candidate
 ) -> None:
-    elsewhere = linked(bed, tmp_path)
+    elsewhere = tmp_path / "another disk" / "shop"
+    elsewhere.mkdir(parents=True)
+    (bed.vault / "personal-projects").mkdir(exist_ok=True)
+    (bed.vault / "personal-projects" / "shop").symlink_to(elsewhere)
     bed.remember(replace(candidate, scope="project", project="shop"))
     if candidate is CHOICE:
         bed.reviewer.decide(bed.only("pending").path, Approve(), run="r1")
