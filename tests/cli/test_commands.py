@@ -439,6 +439,8 @@ NOT_ALLOWED = "not allowed with argument"
         ("vault scrub --stdin --json", "leave --json out"),
         ("service worker --timeout 5", "--timeout belongs to `memory service worker --until-idle`"),
         ("reflect corpus --dry-run --execute", "--dry-run changes nothing"),
+        ("reflect corpus --session x.jsonl", "give one of the two"),
+        ("reflect corpus --since yesterday", "'yesterday' is not a time"),
         ("reflect corpus --execute --miner claude", "--miner belongs to `memory reflect --session PATH`"),
         ("reflect --session x.jsonl --reset", "--reset belongs to `memory reflect corpus`"),
         ("idea delete a-slug --all", "--all belongs to `memory idea list`"),

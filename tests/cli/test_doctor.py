@@ -285,9 +285,7 @@ def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
     ],
     ids=["a week ago", "well", "failed", "could not read the agent"],
 )
-def test_the_last_hook_is_judged(
-    context: Context, ago: timedelta, fields: dict[str, str], grade: str, detail: str
-) -> None:
+def test_last_hook_is_judged(context: Context, ago: timedelta, fields: dict[str, str], grade: str, detail: str) -> None:
     line_of_a_hook(context, ago + timedelta(hours=5))
     line_of_a_hook(context, ago, **fields)
     found = doctor_checks.last_hook(context)

@@ -155,9 +155,7 @@ def test_a_files_name_does_not_end_its_line(vault: Path, memory: Command, line: 
 @pytest.mark.parametrize(
     ("folder", "command"), [("_review", ["review", "--list"]), ("_inbox", ["vault", "inbox", "list"])]
 )
-def test_a_note_that_cannot_be_read_is_named_below_the_others(
-    sandbox: ForkedSandbox, folder: str, command: list[str]
-) -> None:
+def test_an_unreadable_note_is_named_below_the_others(sandbox: ForkedSandbox, folder: str, command: list[str]) -> None:
     for name, text in (("well", "Use tabs."), ("huge", "x" * 8_100_000)):
         put_note(sandbox.vault, f"{PRIVATE}/{folder}/{name}.md", text, kind="preferences", status="pending")
     done = sandbox.run(*command)

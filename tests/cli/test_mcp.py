@@ -208,12 +208,6 @@ def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(agent: Agent
     assert len(agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
 
 
-def test_a_secret_in_what_an_agent_saves_never_reaches_the_disk(agent: Agent) -> None:
-    token = "ghp_" + "vT0rQz7LmKx2Nf9WcYb4HsJd6PgA1eRu8iXo"
-    agent.call("save", kind="fix", title="Token", text=f"The deploy uses {token} as its token, see the wiki.")
-    assert not any(token in path.read_text("utf-8") for path in agent.sandbox.vault.rglob("*.md"))
-
-
 def test_ideas_of_an_agent_that_differ_in_their_titles_both_wait(agent: Agent) -> None:
     summary = "A toggle in the settings page."
     proposed = [agent.call("idea", title=title, summary=summary) for title in ("Dark mode", "Compact mode")]

@@ -45,6 +45,7 @@ def test_a_command_that_stays_imports_what_it_serves_with_and_nothing_else(name:
 def test_a_worker_does_not_import_what_only_its_children_and_few_of_its_jobs_need() -> None:
     code = "from memoryvault.tasks.jobs.wiring import build_worker"
     assert imported_by(code) == ["huey"]
+    assert imported_by("import memoryvault.index.watcher") == ["watchdog"]
 
 
 def test_the_index_is_opened_with_its_vectors_and_without_numpy(tmp_path: Path) -> None:

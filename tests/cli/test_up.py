@@ -70,20 +70,13 @@ def test_a_running_job_is_ended_before_the_worker_is_killed(sandbox: Sandbox) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_or_the_end_of_its_terminal_ends_both(sandbox: Sandbox, number: signal.Signals) -> None:
-    state = load_settings(sandbox.environment).state
-    with sandbox.process("service", "up") as up:
-        wait_until(lambda: None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock)), "both run")
-        up.send_signal(number)
-        assert up.wait(WAIT_SECONDS) == 0
-    assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == (None, None)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_while_it_starts_ends_all_of_it(sandbox: Sandbox, number: signal.Signals) -> None:
+@pytest.mark.parametrize("runs", [True, False], ids=["while both run", "while it starts"])
+def test_a_signal_or_the_end_of_its_terminal_ends_both(sandbox: Sandbox, number: signal.Signals, runs: bool) -> None:
     state = load_settings(sandbox.environment).state
     with sandbox.process("service", "up") as up:
         wait_until((Path(state.log) / "serve.stderr").exists, "the recall service is being started")
+        if runs:
+            wait_until(lambda: None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock)), "both run")
         up.send_signal(number)
         assert up.wait(WAIT_SECONDS) == 0
     time.sleep(3)  # One that is left takes its lock within this time.

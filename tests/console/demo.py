@@ -69,7 +69,8 @@ def _markers(bed: Bed, sessions: list[str], began: list[datetime]) -> None:
         if number < SESSIONS - 2:
             mark_reflected(markers, session)
         state = REFLECTED if number < SESSIONS - 2 else "start"
-        _date(Path(marker_path(markers, session, state)), at + timedelta(minutes=50))
+        ended = (at + timedelta(minutes=50)).timestamp()
+        os.utime(marker_path(markers, session, state), (ended, ended))
 
 
 def _entries(bed: Bed, sessions: list[str], began: list[datetime]) -> None:
@@ -191,7 +192,3 @@ def _spending(bed: Bed, chance: random.Random, now: datetime) -> None:
                 book = SpendingBook(bed.settings.state.state_db, purpose, clock=partial(float, at))
                 taken = book.reserve(f"s{back}", {"tokens": most})
                 book.settle(taken, {"tokens": chance.randrange(most // 4, most)})
-
-
-def _date(path: Path, at: datetime) -> None:
-    os.utime(path, (at.timestamp(), at.timestamp()))

@@ -15,7 +15,7 @@ from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
 from memoryvault.console.server import MOST_WAITING, Http
 from memoryvault.tests.review.support import Bed
 
-from .support import BASE, ORIGIN, Front, connection_to, proposal, said, serving
+from .support import BASE, ORIGIN, Front, connection_to, proposal, serving
 
 
 @pytest.fixture
@@ -200,12 +200,6 @@ def test_the_oldest_of_too_many_browsers_has_to_come_again() -> None:
         sessions.append(session)
     assert keys.session(sessions[0].cookie) is None
     assert all(keys.session(session.cookie) for session in sessions[1:])
-
-
-def test_what_cannot_be_done_is_one_line_and_no_traceback(front: Front) -> None:
-    answer = front.get("no-such-page")
-    assert answer.status_code == 404
-    assert said(answer) == "There is no such page."
 
 
 def test_the_end_of_a_page_does_not_wait_until_the_browser_acknowledges_its_beginning(bed: Bed) -> None:

@@ -15,6 +15,7 @@ from memoryvault.tests.review.support import Bed
 from memoryvault.vault.wording import cut
 
 from .support import Front, said, visible
+from .vaults import SESSION
 
 
 def index(bed: Bed) -> None:
@@ -142,9 +143,6 @@ def test_what_hardly_answers_is_shown_when_it_is_asked_for(bed: Bed, front: Fron
 
 def test_without_an_index_it_says_so(front: Front) -> None:
     assert "Nothing can be listed" in visible(front.get("search"))
-
-
-SESSION = "3f0c6a52-0000-4000-8000-000000000001"
 
 
 def leave(bed: Bed, path: str, *, session: str | None = SESSION, minute: int = 0, **more: Any) -> str:

@@ -185,12 +185,6 @@ def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, projects: Path, 
     assert cursors.all()
 
 
-@pytest.mark.usefixtures("ask")
-@pytest.mark.parametrize("arguments", [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"]])
-def test_bad_usage_is_told(arguments: list[str], memory: Command) -> None:
-    assert memory("reflect", *arguments, code=2).err.startswith("memory: ")
-
-
 def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed, projects: Path) -> None:
     for number in range(4):
         old_session(projects, number)

@@ -110,13 +110,18 @@ def test_a_first_scan_is_the_baseline_proposed_if_asked_and_later_ones_find_what
     assert titles(bed.scan(everything=True)) == []
 
 
-def test_a_scan_of_all_does_not_forget_what_is_gone_for_a_while(bed: Bed, site: Site) -> None:
+@pytest.mark.parametrize(
+    ("meanwhile", "state"),
+    [(a_list("a"), "fetched"), ("Moved to another page.", "error")],
+    ids=["less", "nothing, which is told"],
+)
+def test_what_a_list_leaves_out_for_a_while_is_not_forgotten(bed: Bed, site: Site, meanwhile: str, state: str) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'))}")
     bed.scan()
-    site.put("/l.md", a_list("a"))
-    bed.scan(everything=True)
-    site.put("/l.md", a_list("a", "b"))
-    assert titles(bed.scan()) == []
+    site.put("/l.md", meanwhile)
+    assert bed.scan(everything=True).sources[0].state == state
+    site.put("/l.md", a_list("a", "b", "c"))
+    assert titles(bed.scan()) == ["c"]
 
 
 @pytest.mark.parametrize("name", ["etag", "last-modified"])
@@ -160,15 +165,6 @@ def test_a_list_that_lists_nothing_is_no_baseline_and_is_told(bed: Bed, site: Si
     site.put("/l.md", a_list("a", "b"), etag="1")
     (source,) = bed.scan().sources
     assert (source.new, source.baseline) == ((), 2)
-
-
-def test_a_list_that_lists_nothing_any_more_is_told_and_forgets_nothing(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
-    bed.scan()
-    site.put("/l.md", "Moved to another page.")
-    assert bed.scan().sources[0].state == "error"
-    site.put("/l.md", a_list("a", "b"))
-    assert titles(bed.scan()) == ["b"]
 
 
 def test_links_of_a_list_are_relative_to_where_it_was_found(bed: Bed, site: Site) -> None:

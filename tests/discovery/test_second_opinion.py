@@ -44,9 +44,12 @@ def fetch(request: FetchRequest) -> FetchResult:
     return FetchResult(problem="not found", status=404)
 
 
-def adapted(bed: Bed, model: Model | None, title: str = "commit-hook", owner: str = "o") -> AdaptationOutcome:
+def adapted(
+    bed: Bed, model: Model | None, title: str = "commit-hook", *, owner: str = "o", url: str = "", source: str = "s"
+) -> AdaptationOutcome:
     description = "A skill with hooks for agents that keep commits small"
-    pattern = Pattern(title, f"https://github.com/{owner}/{title}", title, description, "source-a")
+    url = url or f"https://github.com/{owner}/{title}"
+    pattern = Pattern(f"{title}-{source}", url, title, description, source)
     FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
     return Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
 
@@ -122,11 +125,8 @@ def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
     own, listed = (source.slug for source in sources_of(bed.store).sources)
 
     def prompt_of(place: str, source: str) -> str:
-        model, name = Model({"worth": "high", "adopt": []}), place.rpartition("/")[2]
-        description = "A skill with hooks for agents that keep commits small"
-        pattern = Pattern(f"{name}-{source}", (bed.root / place).as_uri(), name, description, source)
-        FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
-        Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
+        model = Model({"worth": "high", "adopt": []})
+        adapted(bed, model, place.rpartition("/")[2], url=(bed.root / place).as_uri(), source=source)
         return "".join(model.prompts)
 
     assert "The words of private-hook." not in prompt_of("skills/linked-hook", own)

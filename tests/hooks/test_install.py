@@ -67,9 +67,7 @@ FILES = {
     ],
     ids=["on", "off", "not on", "another tool's"],
 )
-def test_our_plugin_is_found_where_it_is_switched_on(
-    settings: Settings, enabled: dict[str, bool], is_ours: bool
-) -> None:
+def test_our_plugin_is_found_where_it_is_on(settings: Settings, enabled: dict[str, bool], is_ours: bool) -> None:
     settings_file_of(settings).write_text(json.dumps({"enabledPlugins": enabled}))
     assert module.plugin_installed(settings) is is_ours
 

@@ -313,27 +313,19 @@ def test_uninstall_restores_each_byte_of_the_folder(sandbox: Sandbox, settings: 
     assert {path: path.read_bytes() for path in sandbox.home.rglob("*") if path.is_file()} == before
 
 
-def test_the_hooks_of_tool_calls_come_and_go_by_the_users_word(settings: Settings) -> None:
-    assert hosts_with_actions(settings) == {}
-    install_for("gemini", settings)
-    assert hosts_with_actions(settings) == {"gemini": False}
-    assert wire_actions("gemini", settings, on=True).changed
-    assert not install_for("gemini", settings).changed, "memory init keeps them"
-    assert hosts_with_actions(settings) == {"gemini": True}
-    assert wire_actions("gemini", settings, on=False).changed
-    assert hosts_with_actions(settings) == {"gemini": False}
-
-
 def test_guard_wires_them_where_only_gemini_is_used(sandbox: Sandbox, command: Command) -> None:
     sandbox.state.ensure()
-    install_for("gemini", load_settings(sandbox.env))
+    settings = load_settings(sandbox.env)
+    install_for("gemini", settings)
+    assert hosts_with_actions(settings) == {"gemini": False}
     told = command.json("guard", "--on")
     assert (told["on"], told["changed"]) == (True, True)
     assert told["file"].endswith("/.gemini/extensions/memoryvault/hooks/hooks.json")
     assert not (sandbox.home / ".claude" / "settings.json").exists()
+    assert not install_for("gemini", settings).changed, "memory init keeps them"
     assert command.json("guard")["on"]
     command("guard", "--off")
-    assert hosts_with_actions(load_settings(sandbox.env)) == {"gemini": False}
+    assert hosts_with_actions(settings) == {"gemini": False}
 
 
 @pytest.mark.slow

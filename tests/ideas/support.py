@@ -1,5 +1,6 @@
 """Ideas as sessions bring them up, and the user's folder around the vault."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,16 +22,14 @@ IDEA = Candidate(
     session="s1",
     confirmed=True,
 )
-OTHER = Candidate(
-    category="idea",
+OTHER = replace(
+    IDEA,
     statement="Idea: replay failed webhooks from a command line tool, so that nobody edits the database by hand.",
     reason="called an idea",
-    role="user",
     records=("r9",),
     excerpt="Idea: replay failed webhooks from a command line tool.",
-    session="s1",
-    confirmed=True,
 )
+SLUG = "build-a-small-page-that-shows-how-many"  # Of IDEA.
 INCUBATOR = "personal-private/_idea-incubator"
 
 

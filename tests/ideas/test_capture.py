@@ -23,13 +23,12 @@ from memoryvault.vault.evidence import LOOKED_UP, strip_evidence
 from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import RULE, Bed, said
-from .support import IDEA, INCUBATOR, OTHER, ideas_file, outside, write_down
+from .support import IDEA, INCUBATOR, OTHER, SLUG, ideas_file, outside, write_down
 
 SIX = [
     replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,))
     for thing in ("kites", "looms", "clocks", "boats", "lamps", "drums")
 ]
-SLUG = "build-a-small-page-that-shows-how-many"
 
 
 def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(bed: Bed) -> None:

@@ -29,7 +29,7 @@ from memoryvault.tests.support.files import put
 from memoryvault.vault.pending import IDEAS_LIST
 
 from ..review.support import RULE, Bed, said
-from .support import IDEA, INCUBATOR, old_idea
+from .support import IDEA, INCUBATOR, SLUG, old_idea
 
 pytestmark = pytest.mark.slow
 
@@ -121,20 +121,13 @@ def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed, one: Path, fo
     assert sorted(stale(bed)) == ["one", "two"], "it was linked a year ago and never since"
 
 
-def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed: Bed, one: Path) -> None:
+def test_no_link_that_the_program_wrote_is_one_of_the_user(bed: Bed, one: Path) -> None:
+    """In the list of ideas, in the dashboard, and in what research found."""
     (bed.root / "Ideas.md").write_text(
         f"# Ideas\n\n## 2025-01-01: One\nx\nSee deep research: [[MemoryVault/{INCUBATOR}/one/_index.md]]\n"
     )
-    assert stale(bed) == ["one"]
-
-
-def test_the_dashboards_link_is_no_link_of_the_user(bed: Bed, one: Path) -> None:
     refresh_dashboard(bed.store)
     assert "one/_index" in (bed.vault / DASHBOARD).read_text("utf-8")
-    assert stale(bed) == ["one"]
-
-
-def test_link_written_by_research_does_not_count_as_activity(bed: Bed, one: Path) -> None:
     other = old_idea(bed, "two", 0).parent
     (other / "related-memoryvault.md").write_text(f"- [[{INCUBATOR}/one/_index]]\n")
     assert stale(bed) == ["one"]
@@ -275,8 +268,7 @@ def test_an_idea_whose_deletion_was_interrupted_is_not_gone_at_once(bed: Bed) ->
 
 def test_deleted_idea_is_not_proposed_again(bed: Bed) -> None:
     bed.remember(IDEA)
-    (entry,) = ideas(bed.store)
-    put_away(bed.journal, entry.path.split("/")[-2], Answer.DELETE, run="t", actor="idea")
+    put_away(bed.journal, SLUG, Answer.DELETE, run="t", actor="idea")
     bed.remember(IDEA, said(IDEA, "s2"))
     assert list(ideas(bed.store)) == []
     assert bed.reviewer.waiting() == [], "its question went with it"

@@ -17,7 +17,7 @@ from memoryvault.services.ideas.ledger import Promotion, clean_beside_list, find
 from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, said
-from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
+from .support import IDEA, INCUBATOR, SLUG, ideas_file, outside, write_down
 
 pytestmark = pytest.mark.slow
 
@@ -106,8 +106,7 @@ def test_whatever_the_list_is_like_the_idea_is_promoted_and_the_list_stays(bed: 
 
 def test_a_question_that_waits_for_it_goes_with_it(bed: Bed) -> None:
     bed.remember(IDEA)
-    slug = bed.only("incubating").path.split("/")[-2]
-    promote(bed.settings, bed.journal, slug)
+    promote(bed.settings, bed.journal, SLUG)
     assert bed.reviewer.waiting() == []
 
 
@@ -124,8 +123,7 @@ def test_a_project_that_is_there_is_never_mixed_with_it(bed: Bed, folder: Path) 
 
 def test_said_again_a_promoted_idea_gets_evidence_where_it_is(bed: Bed) -> None:
     bed.remember(IDEA)
-    slug = bed.only("incubating").path.split("/")[-2]
-    done = promote(bed.settings, bed.journal, slug)
+    done = promote(bed.settings, bed.journal, SLUG)
     bed.remember(said(IDEA, "s7"))
     assert [entry.path for entry in bed.entries() if entry.kind == "idea"] == [done.path]
     assert bed.store.read(done.path).occurrences == 2
@@ -254,16 +252,15 @@ def test_on_a_full_disk_nothing_is_changed_or_it_is_ended_later(
 def test_taken_back_with_a_list_that_was_typed_in_both_are_as_before_but_for_what_was_typed(bed: Bed) -> None:
     """Its question, the last of the act, was edited after the crash as well."""
     bed.remember(IDEA)
-    slug = bed.only("incubating").path.split("/")[-2]
-    section = f"## 2026-01-01: Retries\nSome.\nSee deep research: [[MemoryVault/{INCUBATOR}/{slug}/_index.md]]\n"
+    section = f"## 2026-01-01: Retries\nSome.\nSee deep research: [[MemoryVault/{INCUBATOR}/{SLUG}/_index.md]]\n"
     (bed.root / "Ideas.md").write_text(section)
-    assert bed.run_python(PROMOTE.replace("retry-page", slug), "journal-applied@3") == -9
+    assert bed.run_python(PROMOTE.replace("retry-page", SLUG), "journal-applied@3") == -9
     with (bed.root / "Ideas.md").open("a") as file:
         file.write("Typed after the crash.\n")
     (question,) = bed.reviewer.waiting()
     bed.edit(question.path, "Put this idea", "Really put this idea")
     bed.journal.recover()
-    assert (bed.vault / INCUBATOR / slug).exists()
+    assert (bed.vault / INCUBATOR / SLUG).exists()
     assert ideas_file(bed) == section + "Typed after the crash.\n"
 
 

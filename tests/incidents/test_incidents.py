@@ -13,6 +13,7 @@ from memoryvault.services.conflicts import find_copy, settle_copy
 from memoryvault.services.incidents import add, find
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 from memoryvault.vault.failure import read_failure
 
 from ..review.support import Bed
@@ -192,8 +193,7 @@ def merged(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     head = "---\nkind: failure-incident\nstatus: active\n---\n\n# Deploy\n\n"
     copy = NOTE.replace(".md", ".sync-conflict-20260101-101010-ABCDEFG.md")
     for name in (NOTE, copy):
-        (bed.vault / name).parent.mkdir(parents=True, exist_ok=True)
-        (bed.vault / name).write_text(f"{head}{name}\n", "utf-8")
+        put(bed.vault / name, f"{head}{name}\n")
     settle_copy(bed.journal, find_copy(bed.store, copy), "merged", run="t", text=head + REPORT)
 
 

@@ -39,21 +39,6 @@ def test_every_property_is_of_a_type_that_obsidian_has(bed: Bed) -> None:
             assert key in NESTED or all(isinstance(item, str | int | float | bool | date) for item in items), key
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["approve", '"approve"', "\n  - approve", "true", "Approve ", "yes"],
-    ids=["text", "quoted", "list", "checkbox", "capital", "yes"],
-)
-def test_a_decision_is_understood_as_the_property_editor_writes_it(bed: Bed, written: str) -> None:
-    bed.remember(CHOICE)
-    path = bed.only("pending").path
-    file = bed.vault / path
-    file.write_text(file.read_text("utf-8").replace("---\n", f"---\ndecision: {written}\n", 1), "utf-8")
-    (decided,) = bed.reviewer.apply_notes()
-    assert getattr(decided, "verdict", None) == "approved"
-    assert "decision" not in properties(next(iter(bed.files().values())))
-
-
 def test_superseding_entries_link_each_other(bed: Bed) -> None:
     (path,) = bed.remember(RULE).written
     evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), Scrubbed("we agreed"))

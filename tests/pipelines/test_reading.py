@@ -365,14 +365,10 @@ class Doubtful(Said):
         super().__init__("", worth=worth, idea=idea)
 
 
-def prompt(text: str) -> Turn:
-    return PROMPT._replace(text=text)
-
-
 @pytest.mark.parametrize("text", STATED)
 @pytest.mark.parametrize("eagerness", EAGERNESS)
 def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str, eagerness: Eagerness) -> None:
-    (candidate,) = mine([prompt(text)], reader=Doubtful(), eagerness=eagerness)
+    (candidate,) = mine([PROMPT._replace(text=text)], reader=Doubtful(), eagerness=eagerness)
     assert candidate.claimed_rule
     assert not candidate.standing_rule
 
@@ -381,7 +377,7 @@ def test_what_is_said_outright_is_proposed_by_a_reader_that_doubts_it(text: str,
 @pytest.mark.parametrize("text", ["c'est toujours cassé", "benutze immer pnpm"])
 def test_always_in_another_language_is_a_hint_if_the_reader_says_no(text: str, worth: float, is_proposed: bool) -> None:
     """It often means "still", in a report of a bug."""
-    (candidate,) = mine([prompt(text)], reader=Doubtful(worth))
+    (candidate,) = read(text, Doubtful(worth))
     assert candidate.claimed_rule is is_proposed
 
 
@@ -395,7 +391,7 @@ def test_always_in_another_language_is_a_hint_if_the_reader_says_no(text: str, w
     ],
 )
 def test_what_is_labelled_an_idea_is_one(text: str) -> None:
-    (candidate,) = mine([prompt(text)], reader=Doubtful())
+    (candidate,) = read(text, Doubtful())
     assert (candidate.category, candidate.claimed_rule, candidate.confirmed) == ("idea", True, True)
 
 
@@ -409,13 +405,13 @@ class TakesItForAnothers(Doubtful):
 
 @pytest.mark.parametrize("lead", ["", "Kim wrote:\n"])
 def test_a_label_that_opens_the_message_says_whose_idea_it_is(lead: str) -> None:
-    (candidate,) = mine([prompt(f"{lead}Idea: we drop the old table. It is unused.")], reader=TakesItForAnothers())
+    (candidate,) = read(f"{lead}Idea: we drop the old table. It is unused.", TakesItForAnothers())
     assert candidate.confirmed == (not lead)
 
 
 def test_an_idea_keeps_what_is_said_of_it_and_no_more() -> None:
     text = "Idea: cache the price list. It would save a minute. This helps the shop, too. Now fix the login."
-    (candidate,) = mine([prompt(text)], reader=Doubtful())
+    (candidate,) = read(text, Doubtful())
     assert candidate.statement.endswith("cache the price list. It would save a minute. This helps the shop, too.")
 
 

@@ -14,6 +14,7 @@ from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.ideas.support import OTHER
 from memoryvault.tests.research.support import SLUG, ResearchBed
 from memoryvault.tests.support import forked
+from memoryvault.vault.scrubbed import Scrubbed
 
 
 def asked_for(bed: ResearchBed) -> list[str]:
@@ -51,9 +52,11 @@ def test_an_idea_of_an_agent_when_it_is_approved(bed: ResearchBed) -> None:
     assert asked_for(bed) == ["offline-maps"] == slugs(bed)
 
 
-def test_an_idea_that_nobody_asked_about_is_found_by_the_weekly_look(bed: ResearchBed) -> None:
+def test_an_idea_that_nobody_asked_about_is_found_once_by_the_weekly_look(bed: ResearchBed) -> None:
     bed.idea()
+    bed.idea(slug="researched", research=Scrubbed("done"))
     with open_ledger(bed.settings) as ledger:
         job = SimpleNamespace(enqueue=ledger.enqueue, check_owned=lambda: None, still_owned=lambda: True)
-        gc_handler(bed.settings, cast("Any", job))
+        for _ in range(2):
+            gc_handler(bed.settings, cast("Any", job))
     assert asked_for(bed) == [SLUG]

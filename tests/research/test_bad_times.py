@@ -26,7 +26,6 @@ from memoryvault.tests.research.support import (
     worker,
 )
 from memoryvault.tests.support.loopback_site import Reply, Site, site
-from memoryvault.vault.scrubbed import Scrubbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
@@ -280,12 +279,3 @@ def test_an_edit_of_the_note_meanwhile_is_kept(online: ResearchBed, web: Site) -
 
 
 # ---- by itself
-
-
-def test_a_worker_asks_for_the_research_that_nobody_asked_for(bed: ResearchBed) -> None:
-    bed.idea()
-    bed.idea(slug="researched", research=Scrubbed("done"))
-    with open_ledger(bed.settings) as ledger:
-        enqueue_missing_research(bed.settings, ledger)
-        enqueue_missing_research(bed.settings, ledger)
-        assert [job.unique_key for job in ledger.list_jobs()] == [f"research.idea:{SLUG}"]

@@ -370,12 +370,6 @@ def mined_and_researched(bed: ResearchBed) -> Path:
     return note.parent
 
 
-def test_an_idea_is_taken_back_with_what_was_looked_up(bed: ResearchBed) -> None:
-    folder = mined_and_researched(bed)
-    bed.bed.undo.carry_out(Selector(last=True))
-    assert list(folder.parent.rglob("*.md")) == []
-
-
 def test_an_idea_with_a_line_of_the_user_below_the_receipt_is_not_taken_back(bed: ResearchBed) -> None:
     folder = mined_and_researched(bed)
     with open(folder / "_index.md", "a", encoding="utf-8") as file:
@@ -393,7 +387,7 @@ def test_a_note_of_research_that_the_user_edited_is_not_taken_back(bed: Research
     assert [step.path.rpartition("/")[2] for step in done.steps if step.step == "leave"] == ["related-obsidian.md"]
 
 
-def test_an_idea_with_a_file_of_the_users_beside_it_is_not_taken_back(bed: ResearchBed) -> None:
+def test_an_idea_is_taken_back_with_what_was_looked_up_unless_the_user_put_a_file_there(bed: ResearchBed) -> None:
     folder = mined_and_researched(bed)
     (folder / "sketch.png").write_bytes(b"a drawing")
     done = bed.bed.undo.carry_out(Selector(last=True))

@@ -452,30 +452,21 @@ def test_triage_does_not_merge_them(bed: Bed) -> None:
 # A project folder that links out of the vault is neither read nor written; no statement is lost by it
 
 
-def linked(bed: Bed, tmp_path: Path) -> Path:
+@pytest.mark.parametrize("candidate", [RULE, CHOICE], ids=["a rule", "an approved proposal"])
+def test_what_is_said_of_that_project_is_kept_among_the_users_own_and_is_the_projects(
+    bed: Bed, tmp_path: Path, candidate: Candidate
+) -> None:
     elsewhere = tmp_path / "another disk" / "shop"
     elsewhere.mkdir(parents=True)
     (bed.vault / "personal-projects").mkdir(exist_ok=True)
     (bed.vault / "personal-projects" / "shop").symlink_to(elsewhere)
-    return elsewhere
-
-
-def test_a_rule_of_that_project_is_kept_among_the_users_own_and_is_the_projects(bed: Bed, tmp_path: Path) -> None:
-    elsewhere = linked(bed, tmp_path)
-    bed.remember(replace(RULE, scope="project", project="shop"))
+    bed.remember(replace(candidate, scope="project", project="shop"))
+    if candidate is CHOICE:
+        bed.reviewer.decide(bed.only("pending").path, Approve(), run="r1")
     entry = bed.only("active")
     assert entry.path.startswith("personal-private/preferences/")
     assert entry.project == "shop"
     assert not [*elsewhere.iterdir()]
-
-
-def test_a_proposal_for_that_project_can_be_approved(bed: Bed, tmp_path: Path) -> None:
-    linked(bed, tmp_path)
-    bed.remember(replace(CHOICE, scope="project", project="shop"))
-    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r1")
-    entry = bed.only("active")
-    assert entry.path.startswith("personal-private/")
-    assert entry.project == "shop"
 
 
 def test_a_link_to_another_folder_of_the_vault_is_used(bed: Bed) -> None:

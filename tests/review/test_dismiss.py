@@ -17,7 +17,7 @@ from memoryvault.runtime.errors import EditConflict, EntryInvalid, UsageError
 from memoryvault.runtime.layout import WATCHLIST
 from memoryvault.services.agent_proposals import AgentProposals
 from memoryvault.services.decision_property import SETTLED_SECONDS
-from memoryvault.services.entry_decisions import Marked, dismiss
+from memoryvault.services.entry_decisions import dismiss
 from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.services.indexing import APPLY_KEY
 from memoryvault.services.known_memories import VaultMemories
@@ -30,19 +30,6 @@ from memoryvault.vault.automemory import TOPIC_KIND
 from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, TABS, Bed, said, tabs
-
-
-def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(bed: Bed) -> None:
-    bed.remember(RULE)
-    before = bed.files()
-    path = bed.only("active").path
-    assert dismiss(bed.reviewer, path) == Marked(path, "dismissed")
-    assert bed.files() == {path: before[path].replace("status: active", "status: dismissed")}
-    assert dismiss(bed.reviewer, path) == Marked(path, "dismissed", was_so=True)
-    act = bed.reviewer.undo_last()
-    assert act is not None
-    assert act.what.startswith("took back: dismissed: ")
-    assert bed.files() == before
 
 
 def test_dismissed_note_of_the_user_is_not_proposed_in_any_kind(bed: Bed) -> None:
@@ -61,15 +48,6 @@ def test_dismissing_a_waiting_note_rejects_it(bed: Bed, candidate: object) -> No
     assert dismiss(bed.reviewer, done.path).was_so
     assert bed.reviewer.undo_last() is not None
     assert bed.store.exists(path)
-
-
-def test_an_edit_made_since_it_was_seen_is_not_overwritten(bed: Bed) -> None:
-    seen = bed.store.read(tabs(bed)).content_hash
-    bed.edit(TABS, "four", "two")
-    before = bed.files()
-    with pytest.raises(EditConflict, match="look at it again"):
-        dismiss(bed.reviewer, TABS, seen)
-    assert bed.files() == before
 
 
 def test_notes_of_other_commands_are_refused_with_the_command(bed: Bed) -> None:
@@ -151,16 +129,18 @@ def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, memory: Command)
     assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"], "said": ""}]
 
 
-def test_dismiss_by_command_asks_first_and_is_taken_back(ask: Bed, memory: Command) -> None:
-    tabs(ask)
+def test_dismissed_entry_stays_as_a_note_and_undo_restores_it(ask: Bed, memory: Command) -> None:
+    ask.remember(RULE)
     before = ask.files()
-    assert f"--yes dismisses {TABS}" in memory("dismiss", "tabs", code=2).err
-    memory("dismiss", "tabs", "--json", code=2)
+    (path,) = before
+    assert f"--yes dismisses {path}" in memory("dismiss", path, code=2).err
+    memory("dismiss", path, "--json", code=2)
     assert ask.files() == before
-    told = memory("dismiss", "tabs", "--yes")
-    assert (told.out, told.err) == (f"dismissed: {TABS}\n", f"memory: `memory review --undo {TABS}` takes it back\n")
-    assert memory("dismiss", "tabs").out == f"{TABS} is dismissed already\n"
-    assert memory.json("dismiss", "tabs") == {"path": TABS, "status": "dismissed", "changed": False}
+    told = memory("dismiss", path, "--yes")
+    assert (told.out, told.err) == (f"dismissed: {path}\n", f"memory: `memory review --undo {path}` takes it back\n")
+    assert ask.files() == {path: before[path].replace("status: active", "status: dismissed")}
+    assert memory("dismiss", path).out == f"{path} is dismissed already\n"
+    assert memory.json("dismiss", path) == {"path": path, "status": "dismissed", "changed": False}
     memory("review", "--undo")
     assert ask.files() == before
 

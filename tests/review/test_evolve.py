@@ -299,10 +299,10 @@ def propose_evolved(bed: Bed, old: str, text: str) -> str:
     return AgentProposals(bed.settings, bed.store).propose_evolved(old, text, "new train").path
 
 
-def test_a_secret_does_not_get_in_as_an_agents_tag(bed: Bed) -> None:
+def test_a_secret_does_not_get_in_as_an_agents_tag_or_text(bed: Bed) -> None:
     token = "ghp_" + "b1c2d3e4f5g6" * 3
     AgentProposals(bed.settings, bed.store).propose(
-        "convention", "Ship day", "We deploy on Mondays.", ProposalFields(tags=["deploy", token])
+        "convention", "Ship day", f"We deploy with {token}.", ProposalFields(tags=["deploy", token])
     )
     assert not any("b1c2d3e4f5g6" in text.lower() for text in bed.files().values())
     assert any("deploy" in text for text in bed.files().values())

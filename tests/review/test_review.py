@@ -174,6 +174,10 @@ def test_the_nearest_entries_are_offered_by_wording_without_an_index(bed: Bed, p
         ("Decision: Approved", "active"),
         ("DECISION: reject", "rejected"),
         ('"Decision": no', "rejected"),
+        ('decision: "approve"', "active"),
+        ("decision:\n  - approve", "active"),
+        ("decision: true", "active"),
+        ("decision: Approve ", "active"),
     ],
 )
 def test_a_decision_in_the_note_is_carried_out_once(bed: Bed, proposal: str, line: str, status: str) -> None:

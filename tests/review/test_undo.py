@@ -290,9 +290,7 @@ def test_plan_that_was_shown_is_carried_out_despite_later_writes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("json_wanted", [False, True])
-def test_a_session_is_taken_back_by_one_command_which_without_a_terminal_needs_yes(
-    sandbox: Sandbox, json_wanted: bool
-) -> None:
+def test_one_command_takes_a_session_back_and_without_a_terminal_needs_yes(sandbox: Sandbox, json_wanted: bool) -> None:
     shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
     sandbox.memory("reflect", "--session", str(sandbox.transcript(str(uuid.uuid4()), shipped)))
     session = str(json.loads(shipped.splitlines()[0])["sessionId"])

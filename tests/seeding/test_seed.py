@@ -1,6 +1,5 @@
 """Proposals from repositories: on request, limited in number, never repeated."""
 
-import io
 import os
 import signal
 from pathlib import Path
@@ -8,7 +7,6 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.pipelines.seeding import decision_in, memory_in, rules_in
 from memoryvault.runtime.errors import UsageError
@@ -37,17 +35,6 @@ def seed(bed: Bed, *repositories: Path, **options: object) -> list[str]:
 
 def waiting(bed: Bed) -> list[str]:
     return sorted(entry.title for entry in bed.reviewer.waiting())
-
-
-def test_nothing_is_written_before_the_user_agrees(bed: Bed, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (shop / "CLAUDE.md").write_text(RULES)
-    bed.enter(monkeypatch)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert main(["import", "seed", str(shop)]) == 0
-    assert main(["import", "seed", str(shop), "--dry-run", "--yes"]) == 0
-    assert bed.files() == {}
-    assert main(["import", "seed", str(shop), "--yes"]) == 0
-    assert len(bed.files()) == 2
 
 
 def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:

@@ -114,13 +114,6 @@ def test_a_schedule_run_while_its_kind_is_paused_says_how_to_resume_it(sandbox: 
         assert told in sandbox.run("jobs", "schedule", "run", "discovery", *words).stderr
 
 
-@pytest.mark.parametrize(
-    "arguments", [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("list", "--limit", "0")]
-)
-def test_bad_usage_exits_with_2_and_one_line(sandbox: ForkedSandbox, arguments: tuple[str, ...]) -> None:
-    sandbox.refused("jobs", *arguments, code=2)
-
-
 @pytest.mark.slow
 def test_schedules_have_last_and_next_times_and_can_be_run(sandbox: ForkedSandbox, ledger: Ledger) -> None:
     assert {"discovery", "incubator-gc", "markers-gc", "idle-sweep", "inbox-triage", "index-reconcile",

@@ -80,17 +80,6 @@ def test_an_update_changes_our_lines_only(bed: Bed, repo: Path) -> None:
     assert "alpha thing" not in note
 
 
-def test_a_renamed_skill_keeps_its_entry(bed: Bed, repo: Path) -> None:
-    index(bed)
-    bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
-    shutil.move(repo / "alpha", repo / "gamma")
-    assert index(bed) == SkillIndexReport(0, 1, 0, 0, 1, ())
-    write(repo / "gamma", "gamma")
-    assert index(bed).updated == 1
-    assert "Mine." in text(bed, "my-skills--alpha")
-    assert "# gamma (skill of My_Skills)" in text(bed, "my-skills--alpha")
-
-
 def test_a_skill_that_is_called_after_its_folder_keeps_its_entry_when_that_is_renamed(bed: Bed, repo: Path) -> None:
     file = write(repo / "alpha", "alpha")
     file.write_text(file.read_text("utf-8").replace("name: alpha\n", ""), "utf-8")
@@ -152,14 +141,6 @@ def test_a_projects_skills_stay_in_the_project(bed: Bed) -> None:
     # It is remembered when the marker is long gone.
     (bed.root / bed.settings.state.markers / "session-id-s1.start").unlink()
     assert index(bed).unchanged == 1
-
-
-def test_installed_plugins_and_the_users_own_are_found(bed: Bed) -> None:
-    claude = bed.settings.hosts.claude_config_dir
-    write(claude / "skills" / "mine", "mine")
-    write(claude / "plugins" / "cache" / "m" / "tool" / "1.0" / "skills" / "help", "help")
-    assert index(bed).written == 2
-    assert {"user--mine", "tool--help"} == {path.stem for path in (bed.vault / "personal-skills").iterdir()}
 
 
 def test_hostile_skills_are_named_and_quoted_harmlessly(bed: Bed, repo: Path) -> None:

@@ -165,17 +165,6 @@ def test_jobs_that_nobody_can_run_are_kept_as_dead_and_have_a_line_in_the_log(
     assert f"job {ids[3]} (single) failed for good: {errors[3]}" in caplog.messages
 
 
-def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> None:
-    Path(state.stop_file).touch()
-    ledger.enqueue("effect")
-    assert run(state, nothing).done == 0
-    with serving(context(state), {"effect": nothing}):
-        time.sleep(0.4)
-        assert only_job(ledger).state == "queued"
-        Path(state.stop_file).unlink()
-        wait_until(lambda: only_job(ledger).state == "done", "the job is done")
-
-
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ignored_from_the_start_stays_so(state: StatePaths, ledger: Ledger, number: signal.Signals) -> None:
     """`nohup memory service worker &` outlives the terminal."""

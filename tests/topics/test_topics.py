@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -282,14 +283,12 @@ def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> Non
         query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", filter=tree, **asked)
         return [hit.path for hit in engine.recall(query).hits]
 
-    try:
+    with closing(engine):
         assert paths() == [f"{FOLDER}/deploy.md"], "and not the index as well"
         assert paths(filter="kind=topic AND tag=feedback") == [f"{FOLDER}/deploy.md"]
         assert paths(filter="kind=topic AND tag=user") == []
         assert paths(filter="kind=topic-index") == [f"{FOLDER}/MEMORY.md"]
         assert paths(exclude_kinds=ON_DEMAND) == []
-    finally:
-        engine.close()
 
 
 def test_switched_off_the_notes_count_in_no_word_of_a_prompt_and_are_back_when_it_is_on(bed: Bed) -> None:
@@ -298,11 +297,9 @@ def test_switched_off_the_notes_count_in_no_word_of_a_prompt_and_are_back_when_i
 
     def asked() -> list[tuple[str, float | None, float | None]]:
         reconcile_now(bed.settings)
-        engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
         query = RecallQuery("run the ledger migration", project="shop", exclude_kinds=ON_DEMAND, is_prompt=True)
-        hits = engine.recall(query).hits
-        engine.close()
-        return [(hit.slug, hit.keyword, hit.answers) for hit in hits]
+        with closing(RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)) as engine:
+            return [(hit.slug, hit.keyword, hit.answers) for hit in engine.recall(query).hits]
 
     before = asked()
     assert before

@@ -41,11 +41,13 @@ def test_worktrees_agree_with_their_repository(repository: Path, tmp_path: Path)
     assert project_of(str(repository / ".claude" / "worktrees" / "x"), "/h") == "my-app-v2"
 
 
-def test_a_bare_repository_and_its_worktrees_agree(tmp_path: Path, repository: Path) -> None:
+def test_a_bare_repository_and_its_worktrees_agree_also_once_they_are_gone(tmp_path: Path, repository: Path) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(repository), "tool.git")
     git(tmp_path / "tool.git", "worktree", "add", "-q", str(tmp_path / "checkout"), "main")
     assert project_of(str(tmp_path / "tool.git"), "/h") == "tool"
     assert project_of(str(tmp_path / "checkout"), "/h") == "tool"
+    assert project_of(str(tmp_path / "checkout.worktrees" / "gone"), "/h") == "tool"
+    assert project_of(str(repository / ".worktrees" / "gone" / "src"), "/h") == "my-app-v2"
 
 
 def test_a_hidden_bare_repository_takes_the_folders_name(tmp_path: Path, repository: Path) -> None:
@@ -92,13 +94,6 @@ def test_outside_git_it_is_the_folder(tmp_path: Path) -> None:
 )
 def test_a_worktree_that_is_gone_with_its_repository_has_the_repositorys_name(cwd: str, project: str) -> None:
     assert project_of(cwd, "/h") == project
-
-
-def test_a_worktree_that_is_gone_asks_the_repository_beside_it(repository: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", "--bare", str(repository), "till.git")
-    git(tmp_path / "till.git", "worktree", "add", "-q", str(tmp_path / "checkout"), "main")
-    assert project_of(str(tmp_path / "checkout.worktrees" / "gone"), "/h") == "till"
-    assert project_of(str(repository / ".worktrees" / "gone" / "src"), "/h") == "my-app-v2"
 
 
 @pytest.mark.parametrize("cwd", ["", "/", "relative/path", "."])

@@ -1,6 +1,7 @@
 """Settings: where they come from, and what a wrong one says."""
 
 import os
+import stat
 import subprocess
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from memoryvault.runtime.settings import (
     load_settings,
     value_in_force,
 )
-from memoryvault.runtime.snapshot import read_snapshot, write_snapshot
+from memoryvault.runtime.snapshot import read_snapshot, snapshot_path, write_snapshot
 
 ENV = {"HOME": "/home/u"}
 
@@ -275,3 +276,66 @@ def test_the_usual_place_may_be_kept_in_a_repository_of_the_user(env: dict[str, 
 def test_a_variable_without_effect_is_not_judged(env: dict[str, str], repository: Path, tmp_path: Path) -> None:
     env |= {"MEMORY_CONFIG": str(tmp_path / "c.toml"), "MEMORY_STATE_DIR": str(tmp_path / "s")}
     assert explain_misplacement({**env, "XDG_CONFIG_HOME": str(repository), "XDG_STATE_HOME": "relative"}) == ""
+
+
+# The snapshot that hooks read instead of config.toml
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "config.toml").write_text("[recall]\nk = 4\n")
+    return {
+        "HOME": str(tmp_path),
+        "MEMORY_CONFIG": str(tmp_path / "config.toml"),
+        "MEMORY_STATE_DIR": str(tmp_path / "state"),
+        "MEMORY_VAULT_PATH": str(tmp_path / "Vault\nwith = a\\line"),
+    }
+
+
+def test_what_was_compiled_is_read(user: dict[str, str]) -> None:
+    compiled = compile_snapshot(user)
+    assert read_snapshot(user) == compiled
+    assert compiled["recall_k"] == "4"
+    assert compiled["vault"] == user["MEMORY_VAULT_PATH"]
+    assert compiled["enabled"] == "1"
+    assert compiled["queue_db"] == compiled["state"] + "/queue.db"
+    assert compiled["sessions_claude"] == user["HOME"] + "/.claude/projects"
+
+
+def test_it_is_private_and_leaves_no_temporary_file(user: dict[str, str]) -> None:
+    compile_snapshot(user)
+    path = Path(snapshot_path(user))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert sorted(p.name for p in path.parent.iterdir()) == [path.name, "installation"]
+
+
+def test_a_changed_config_file_makes_it_invalid(user: dict[str, str]) -> None:
+    compile_snapshot(user)
+    Path(user["MEMORY_CONFIG"]).write_text("[recall]\nk = 40\n")
+    assert read_snapshot(user) is None
+    assert compile_snapshot(user)["recall_k"] == "40"
+    Path(user["MEMORY_CONFIG"]).unlink()
+    assert read_snapshot(user) is None
+    assert compile_snapshot(user)["recall_k"] == "5"
+    assert read_snapshot(user) is not None
+
+
+def test_each_environment_has_its_own(user: dict[str, str]) -> None:
+    compile_snapshot(user)
+    assert read_snapshot({**user, "MEMORY_WORKER_CHILD": "1", "PWD": "/elsewhere"}) is not None, "the mark of our calls"
+    other = {**user, "MEMORY_RECALL_K": "8"}
+    assert read_snapshot(other) is None
+    compile_snapshot(other)
+    first, second = read_snapshot(user), read_snapshot(other)
+    assert first is not None
+    assert second is not None
+    assert (first["recall_k"], second["recall_k"]) == ("4", "8")
+
+
+def test_one_cut_short_anywhere_is_none(user: dict[str, str]) -> None:
+    compile_snapshot(user)
+    path = Path(snapshot_path(user))
+    data = path.read_bytes()
+    for size in range(0, len(data) - 1, 37):
+        path.write_bytes(data[:size])
+        assert read_snapshot(user) is None
