@@ -56,7 +56,6 @@ COMMANDS: dict[str, Command] = {
             "show": READS,
             "gc": CHANGES,
             "surface": CHANGES,
-            "research": CHANGES,
             "keep": CHANGES,
             "archive": CHANGES,
             "delete": CHANGES,
