@@ -60,7 +60,6 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
                 "whitelist_seeded": seeded,
                 "total_sources": len(sources.sources),
                 "fetched": report.count("fetched"),
-                "unchanged": report.count("unchanged"),
                 "waiting": report.count("waiting"),
                 "errors": failed,
                 "new_count": len(report.new),
@@ -89,7 +88,7 @@ def _describe_report(report: SourceReport) -> str:
         return f"first scan: {known} taken down as known (--all proposes them)"
     if report.state == "fetched":
         return f"{len(report.new)} new among {report.listed}"
-    return {"unchanged": "unchanged", "error": "could not be read", "waiting": report.detail}[report.state]
+    return "could not be read" if report.state == "error" else report.detail
 
 
 def _report(report: SourceReport) -> dict[str, Any]:

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 TOPIC_DAYS = 90
 """Repositories with a topic count as new if they were created within this time."""
 
-State = Literal["fetched", "unchanged", "error", "waiting"]
+State = Literal["fetched", "error", "waiting"]
 
 
 class NotConfirmed(MemoryVaultError):
@@ -160,7 +160,7 @@ class Discovery:
     def _scan(self, source: Source, everything: bool) -> SourceReport:
         name = source.identity
         cursor = self._cursors.get(name) or {}
-        request = self._request(source, {} if everything else cursor)
+        request = self._request(source)
         host = AskedHost(self._cursors, request.url, clock=self._clock, pause=self._pause)
         result = self._fetch(request) if request.kind == "folder" else host.ask(self._fetch, request)
         if result is None:
@@ -168,8 +168,6 @@ class Discovery:
         if result.problem:
             # The host is left alone for a while: retrying the job sooner would waste an attempt.
             return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
-        if result.unchanged:
-            return SourceReport(source, "unchanged")
         return self._take_in(source, name, cursor, result, everything)
 
     def _take_in(
@@ -183,20 +181,12 @@ class Discovery:
         if everything:
             new = self._found.unknown(new)
         self._found.add(new, self._today().isoformat())
-        self._cursors.set(
-            name,
-            {
-                "known": list(remembered(known, brought.known) if everything else brought.known),
-                "etag": result.etag,
-                "modified": result.modified,
-            },
-        )
+        kept = remembered(known, brought.known) if everything else brought.known
+        self._cursors.set(name, {"known": list(kept)})
         baseline = len(result.items) if first and not everything else 0
         return SourceReport(source, "fetched", new, len(result.items), baseline)
 
-    def _request(self, source: Source, cursor: Mapping[str, Json]) -> FetchRequest:
-        """Return the request for the source, with validators so that unchanged content is not sent."""
-        etag, modified = str(cursor.get("etag") or ""), str(cursor.get("modified") or "")
+    def _request(self, source: Source) -> FetchRequest:
         target, api = source.target, self._settings.discovery.github_api
         match source.kind:
             case "topic":
@@ -207,13 +197,13 @@ class Discovery:
                     return FetchRequest("folder", expand_home(target, self._settings.environment))
                 tree = tree_address(api, target)
                 if tree is not None:
-                    return FetchRequest("tree", tree, target, etag, modified)
-                return FetchRequest("list", target, target, etag, modified)
+                    return FetchRequest("tree", tree, target)
+                return FetchRequest("list", target, target)
             case "feed":
-                return FetchRequest("feed", target, target, etag, modified)
+                return FetchRequest("feed", target, target)
             case "list":
                 raw = raw_address(target)
-                return FetchRequest("list", raw, target if raw == target else raw, etag, modified)
+                return FetchRequest("list", raw, raw)
 
     def _today(self) -> date:
         return local_day(self._clock())

@@ -22,8 +22,7 @@ log = logging.getLogger(__name__)
 def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     """Handle discover.scan, and enqueue adapt.evaluate for the best of the patterns that were found.
 
-    While a host was left alone the scan is repeated when it may be asked; sources that did not change are not sent
-    again.
+    While a host was left alone the scan is repeated when it may be asked.
     """
     fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
     discovery = Discovery(settings, fetch)
@@ -46,7 +45,7 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     if report.again_at is not None and job.attempt < job.policy.attempts:
         raise Retry("a source could not be read", max(0.0, report.again_at - time.time()))
     counts = {
-        "sources": report.count("fetched") + report.count("unchanged"),
+        "sources": report.count("fetched"),
         "errors": report.count("error") + report.count("waiting"),
         "new": len(report.new),
         "chosen": len(chosen),

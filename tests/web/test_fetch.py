@@ -149,16 +149,6 @@ def test_a_redirect_loop_ends(web: Site) -> None:
     assert len(web.requests) == 4
 
 
-def test_conditions_are_not_carried_to_another_host(web: Site) -> None:
-    with site({"/b": Reply(b"x")}) as other:
-        web.replies["/a"] = Reply(status=302, headers={"Location": other.url + "/b"})
-        fetcher = Fetcher(QUICK, allow=web.allowed | other.allowed)
-        fetcher.get(web.url + "/a", headers={"If-None-Match": '"1"', "Authorization": "x", "Accept": "text/html"})
-        assert "authorization" in web.requests[0][1]
-        assert not {"if-none-match", "authorization"} & set(other.requests[0][1])
-        assert other.requests[0][1]["accept"] == "text/html"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["body", "headers", "nothing"])
 def test_a_server_that_drips_is_left_at_the_deadline(web: Site, where: str) -> None:
