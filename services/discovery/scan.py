@@ -180,7 +180,7 @@ class Discovery:
         new = brought.new if everything or not first else ()
         if everything:
             new = self._found.unknown(new)
-        self._found.add(new, self._today().isoformat())
+        self._found.add(new)
         kept = remembered(known, brought.known) if everything else brought.known
         self._cursors.set(name, {"known": list(kept)})
         baseline = len(result.items) if first and not everything else 0

@@ -62,16 +62,17 @@ def adapt_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     confirmed = is_confirmed(settings)
     completer = model_for(settings) if confirmed else None
     adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)
-    found = adaptation.found.get(str(job.args["pattern"]))
-    if found is None or found.confidence:
+    waiting = {pattern.key: pattern for pattern in adaptation.found.waiting()}
+    pattern = waiting.get(str(job.args["pattern"]))
+    if pattern is None:
         return {"nothing": "it was judged already"}
     adaptation.seed()
-    adapted = adaptation.evaluate(found.pattern, job.still_owned)
+    adapted = adaptation.evaluate(pattern, job.still_owned)
     job.check_owned()
     if adapted.path is not None:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return {
-        "pattern": f"{found.pattern.source}/{adapted.slug}",
+        "pattern": f"{pattern.source}/{adapted.slug}",
         "confidence": adapted.judgement.confidence.name if adapted.judgement else "",
         **({"written": adapted.path} if adapted.path else {"left": adapted.detail}),
     }

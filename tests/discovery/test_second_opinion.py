@@ -47,7 +47,7 @@ def fetch(request: FetchRequest) -> FetchResult:
 def adapted(bed: Bed, model: Model | None, title: str = "commit-hook", owner: str = "o") -> AdaptationOutcome:
     description = "A skill with hooks for agents that keep commits small"
     pattern = Pattern(title, f"https://github.com/{owner}/{title}", title, description, "source-a")
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern])
     return Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
 
 
@@ -125,7 +125,7 @@ def test_model_is_shown_the_skill_only_of_local_folders(bed: Bed) -> None:
         model, name = Model({"worth": "high", "adopt": []}), place.rpartition("/")[2]
         description = "A skill with hooks for agents that keep commits small"
         pattern = Pattern(f"{name}-{source}", (bed.root / place).as_uri(), name, description, source)
-        FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
+        FoundPatterns(bed.settings.state.state_db).add([pattern])
         Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
         return "".join(model.prompts)
 
