@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...runtime.errors import MemoryVaultError
-from .addresses import Resolver, is_own_network, is_public, resolve_within, system_resolver
+from .addresses import Resolver, is_own_network, is_public, system_resolver
 from .decoding import BodyBroken, decoded_text, unpacked
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Limits:
 
     connect_seconds: float = 5.0
     total_seconds: float = 20.0
-    """Wall-clock time from the look-up of the name to the last byte."""
+    """Wall-clock time to the last byte. What the system takes to look up a name counts, but is not cut short."""
     max_bytes: int = 2_000_000
     """Most bytes of the body, as sent and as decompressed."""
     max_redirects: int = 5
@@ -125,7 +125,7 @@ class Fetcher:
         current = _parsed(url)
         requests = 0
         while True:
-            addresses = self._checked(current, deadline)
+            addresses = self._checked(current)
             if self._before_request is not None:
                 self._before_request(str(current))
             requests += 1
@@ -140,7 +140,7 @@ class Fetcher:
 
     # ---- before the request
 
-    def _checked(self, url: httpx.URL, deadline: float) -> list[str]:
+    def _checked(self, url: httpx.URL) -> list[str]:
         """Return the addresses that may be connected to. Raises FetchRefused, FetchFailed."""
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         host = url.raw_host.decode("ascii").lower()
@@ -154,7 +154,7 @@ class Fetcher:
         if port != 443 and not allowed:
             raise FetchRefused(f"{_shown(url)}: port {port} is not fetched from")
         try:
-            addresses = list(resolve_within(self._resolver, host, port, deadline - time.monotonic()))
+            addresses = list(self._resolver(host, port))
         except (OSError, UnicodeError) as error:
             raise FetchFailed(f"{_shown(url)}: the name was not resolved ({error})") from error
         if not addresses:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -162,15 +162,6 @@ def test_a_server_that_drips_is_left_at_the_deadline(web: Site, where: str) -> N
     with pytest.raises(FetchFailed, match="no answer in time"):
         allowed(web, Limits(connect_seconds=1, total_seconds=0.6)).get(web.url + "/a")
     assert time.monotonic() - started < 5
-
-
-def test_a_name_that_is_not_resolved_in_time_fails() -> None:
-    def slow(host: str, port: int) -> Sequence[str]:
-        time.sleep(0.5)
-        return [HOST]
-
-    with pytest.raises(FetchFailed, match="not resolved"):
-        Fetcher(Limits(total_seconds=0.05), resolver=slow).get("https://example.org/")
 
 
 def test_a_bomb_never_grows_beyond_the_limit(web: Site) -> None:
