@@ -7,14 +7,14 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
 from ...runtime.json_text import parse_json
 from ...vault.wording import beginning_of, end_of
 from ..web.decoding import whole_characters
-from .compressed import ByteStream, open_bytes
+from .compressed import open_bytes
 
 READ_BUFFER_BYTES = 128 << 10
 SEARCH_BUFFER_BYTES = 1 << 20
@@ -49,7 +49,7 @@ def complete_lines(
 
 
 def lines_from(
-    file: ByteStream, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
+    file: BinaryIO, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
 ) -> Iterator[Line]:
     """Yield the lines from `offset` on, but not a half-written last one.
 
@@ -77,7 +77,7 @@ def lines_from(
         yield Line(position, position + held, data)
 
 
-def begins_line(file: ByteStream, offset: int, begins: bytes = b"") -> bool:
+def begins_line(file: BinaryIO, offset: int, begins: bytes = b"") -> bool:
     """Whether a line begins at `offset`, where an earlier reading ended. Raises OSError.
 
     If not, the file is another one, or the host has rewritten its end: Claude Code removes an answer that broke off.
