@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...runtime.json_text import parse_json
-from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in, total_tokens
 
 LIMIT_SECONDS = 5 * 3600.0
 """Time after which the usage limit of a plan is reset."""
@@ -89,14 +89,11 @@ class ClaudeCompleter:
         answer = _result_of(ran)
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
-        read = [_count(counts.get(name)) for name in _CLAUDE_INPUT]
         value = answer.get("structured_output")
         if not isinstance(value, dict):
             raise _unanswered("claude gave no structured output")
-        return Completion(value, sum(read) if any(read) else None, _count(counts.get("output_tokens")) or None)
-
-
-_CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        cached = [counts.get(name, 0) for name in ("cache_creation_input_tokens", "cache_read_input_tokens")]
+        return Completion(value, total_tokens(counts.get("input_tokens"), *cached, counts.get("output_tokens")))
 
 
 def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
@@ -162,7 +159,7 @@ class CodexCompleter:
             value = object_in(answer)
         except CompletionFailed as failed:
             raise _unanswered(str(failed)) from None
-        return Completion(value, _count(usage.get("input_tokens")) or None, _count(usage.get("output_tokens")) or None)
+        return Completion(value, total_tokens(usage.get("input_tokens"), usage.get("output_tokens")))
 
 
 def _unanswered(reason: str) -> CompletionFailed:
@@ -221,7 +218,3 @@ def _empty_folder(parent: Path) -> Iterator[Path]:
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="call-", dir=parent, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
