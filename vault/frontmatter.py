@@ -57,6 +57,10 @@ _KEY_LINE = re.compile(
 _PLAIN_TEXT = re.compile(r"[A-Za-z_/.(\u00a1-\ud7ff][^\n]*")
 _DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?")
 _UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
+_UNCOMMENTED = re.compile(
+    r"""(?:[ \t\[{,]*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'))?(?:[^ \t]|[ \t]+(?![# \t]))*"""
+)
+"""Matches a value, which may begin with a quotation, up to the blanks before a comment."""
 # A number to some YAML reader, 1.1 (sexagesimal, 0x, underscores) or 1.2 (0o, 1e5).
 _LOOKS_NUMERIC = re.compile(r"[-+]?(?:0[xob][\da-fA-F_]+|\.?\d[\d_,.:]*(?:[eE][-+]?\d+)?)")
 
@@ -270,22 +274,7 @@ def _end_of(fields: Sequence[_Field], lines: Sequence[str]) -> int:
 
 def _comment(line: str, value_at: int) -> str:
     """Return the comment at the end of a one-line field, with the blanks before it; '' for none."""
-    rest = line[value_at:].rstrip("\r")
-    quote = ""
-    position = 0
-    while position < len(rest):
-        c = rest[position]
-        if quote == '"' and c == "\\":
-            position += 1
-        elif quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'" and not rest[:position].strip(" \t[{,"):
-            quote = c
-        elif c == "#" and (position == 0 or rest[position - 1] in " \t"):
-            start = len(rest[:position].rstrip(" \t"))
-            return rest[start:] if start else " " + rest[position:]
-        position += 1
-    return ""
+    return _UNCOMMENTED.sub("", line[value_at:].rstrip("\r"), count=1)
 
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
