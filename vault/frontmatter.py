@@ -57,9 +57,7 @@ _KEY_LINE = re.compile(
 _PLAIN_TEXT = re.compile(r"[A-Za-z_/.(\u00a1-\ud7ff][^\n]*")
 _DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?")
 _UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
-_UNCOMMENTED = re.compile(
-    r"""(?:[ \t\[{,]*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'))?(?:[^ \t]|[ \t]+(?![# \t]))*"""
-)
+_UNCOMMENTED = re.compile(r"""(?:[ \t\[{,]*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'))?(?:[^ \t]|[ \t]+(?![# \t]))*""")
 """Matches a value, which may begin with a quotation, up to the blanks before a comment."""
 # A number to some YAML reader, 1.1 (sexagesimal, 0x, underscores) or 1.2 (0o, 1e5).
 _LOOKS_NUMERIC = re.compile(r"[-+]?(?:0[xob][\da-fA-F_]+|\.?\d[\d_,.:]*(?:[eE][-+]?\d+)?)")
