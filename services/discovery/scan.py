@@ -29,8 +29,7 @@ from ...runtime.layout import expand_home
 from ...runtime.settings import Settings
 from ...sources.discovery.github import raw_address, search_address, tree_address
 from ...tasks.queue.kinds import Json
-from ...vault.frontmatter import is_broken
-from ...vault.header import split_header
+from ...vault.frontmatter import find_fault
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..cursors import Cursors
@@ -113,14 +112,9 @@ class Discovery:
         """Return the parsed note. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         entry = self.store.read(SOURCES_NOTE)
         read = parse_sources(entry.body, entry.extra.get("confirmed"))
-        text = entry.text.replace("\r\n", "\n")
-        parts = split_header(text)
-        if parts is None and text.lstrip("\ufeff").startswith("---"):
-            problem = "its properties have no end: put a line of --- below them"
-        elif parts is not None and is_broken(parts[1]):
-            problem = "its properties are not valid YAML, so not all of them were read"
-        else:
+        if (fault := find_fault(entry.text)) is None:
             return read
+        problem = f"line {fault[0]} can't be read, so not all properties were: {fault[1].strip()[:80]}"
         return replace(read, problems=(problem, *read.problems))
 
     def scan(

@@ -78,8 +78,8 @@ def test_a_change_of_the_note_during_a_scan_holds_from_the_next_request_on(
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("---\nconfirmed: [true\n---\n- list: https://x.org\n", "not valid YAML"),
-        ("---\nconfirmed: true\n- list: https://x.org\n", "have no end"),
+        ("---\nconfirmed: [true\n---\n- list: https://x.org\n", "line 2 can't be read"),
+        ("---\nconfirmed: true\n- list: https://x.org\n", "between two lines of ---"),
     ],
 )
 def test_properties_that_cannot_be_read_are_told(bed: Bed, text: str, hint: str) -> None:
