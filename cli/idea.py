@@ -1,4 +1,4 @@
-"""`memory idea`: save an idea; list, show, surface, research, archive, delete, restore or promote ideas."""
+"""`memory idea`: save an idea; list, show, surface, archive, delete, restore or promote ideas."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ EPILOG = """example:
   memory idea list
   memory idea show retry-dashboard
   memory idea surface retry-dashboard       put it into Ideas.md
-  memory idea research retry-dashboard      look it up once more
   memory idea gc                            list what nobody came back to
   memory idea archive retry-dashboard       also: keep, delete, restore
   memory idea promote retry-dashboard       make a project of it
@@ -187,24 +186,6 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _research(slug: str, args: argparse.Namespace, context: Context) -> int:
-    """Queue another research pass, or the first if it is still to come."""
-    settings = context.settings
-    entry = find_idea(context.store, slug)
-    still_to_come = entry.extra.get("research") in (None, "waiting")
-    pass_ = (
-        str(entry.extra.get("research_pass") or "") if still_to_come else Journal(context.state, context.store).stamp()
-    )
-    payload = {"slug": slug, **({"pass": pass_} if pass_ else {})}
-    job = enqueue(settings, "research.idea", payload, unique_key=research_key(slug))
-    if args.json:
-        print_json({"slug": slug, "job": job, "pass": pass_, "network": settings.research.network})
-        return 0
-    where = "here and on the web" if settings.research.network else "on this machine only (research.network is off)"
-    print(f"the worker looks it up {where}: memory idea show {slug}")
-    return 0
-
-
 def _gc(args: argparse.Namespace, context: Context) -> int:
     stale = refresh_list(context.settings, Journal(context.state, context.store))
     if args.json:
@@ -269,7 +250,6 @@ _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _l
 _WITH_SLUG: Mapping[str, Callable[[str, argparse.Namespace, Context], int]] = {
     "show": _show,
     "surface": _surface,
-    "research": _research,
     "restore": _restore,
     "promote": _promote,
     **{answer.value: _answer(answer) for answer in Answer},

@@ -100,7 +100,7 @@ def _print_written(plan: SeedPlan, written: list[str]) -> None:
 
 def _print_rest(plan: SeedPlan) -> None:
     if not plan.files:
-        note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
+        note("memory: no CLAUDE.md, AGENTS.md or decision record was found")
     elif not plan.chosen:
         note(f"memory: nothing new in {counted(len(plan.files), 'file')}")
     if plan.known:

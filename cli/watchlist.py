@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
-from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived
+from ..pipelines.watchlist import DEFER_DAYS, DISMISS, PROMOTE, Decision, is_archived
 from ..runtime.errors import EntryInvalid, UsageError
 from ..services.discovery.watchlist import Watchlist, is_deferred
 from ..tasks.queue.enqueue import request_indexing
@@ -58,14 +58,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     decision = _decision(args, today)
     path = watchlist.find(source, pattern)
     reason = scrub(args.reason, Policy.SECRETS).on_one_line() if args.reason else None
-    decided = watchlist.decide(path, decision, reason=reason, run=watchlist.journal.new_run("watchlist"))
+    now = watchlist.decide(path, decision, reason=reason, run=watchlist.journal.new_run("watchlist"))
     request_indexing(context.settings)
-    if isinstance(decision, Defer) and decision.until <= today:
+    if decision.until is not None and decision.until <= today:
         note(f"memory: {decision.until} is not in the future: the pattern still waits")
     if args.json:
-        print_json({"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now})
+        print_json({"action": decision.verdict, "source": source, "slug": pattern, "path": now})
     else:
-        print(f"{decided.verdict}: {decided.now}")
+        print(f"{decision.verdict}: {now}")
     return 0
 
 
@@ -82,13 +82,13 @@ def _names(args: argparse.Namespace) -> tuple[str, str]:
 
 def _decision(args: argparse.Namespace, today: date) -> Decision:
     if args.action == "promote":
-        return Promote()
+        return PROMOTE
     if args.action == "dismiss":
-        return Dismiss()
+        return DISMISS
     if args.until is None:
-        return Defer(today + timedelta(days=DEFER_DAYS))
+        return Decision("deferred", today + timedelta(days=DEFER_DAYS))
     try:
-        return Defer(date.fromisoformat(args.until))
+        return Decision("deferred", date.fromisoformat(args.until))
     except ValueError as error:
         raise EntryInvalid(f"--until {args.until!r} is not a day: write YYYY-MM-DD") from error
 
@@ -163,9 +163,9 @@ def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, to
 
 def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
     decisions: dict[str, Decision] = {
-        "p": Promote(),
-        "d": Dismiss(),
-        "f": Defer(today + timedelta(days=DEFER_DAYS)),
+        "p": PROMOTE,
+        "d": DISMISS,
+        "f": Decision("deferred", today + timedelta(days=DEFER_DAYS)),
     }
     while True:
         key = read_key(KEYS)
@@ -174,6 +174,6 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
         if key == "s":
             return "skip"
         if key in decisions:
-            result = watchlist.decide(entry.path, decisions[key], run=run_name)
-            print(f"{result.verdict}: {result.now}")
-            return result.verdict
+            verdict = decisions[key].verdict
+            print(f"{verdict}: {watchlist.decide(entry.path, decisions[key], run=run_name)}")
+            return verdict

@@ -15,7 +15,7 @@ from ..runtime.index_terms import LETTER_CLASS
 from ..runtime.slug import transliterate
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
-from ..vault.render import estimate_tokens
+from ..vault.render import CHARACTERS_PER_TOKEN, estimate_tokens
 from .discovery import is_own_machine
 
 RELATED_MEMORIES = "related-memoryvault"
@@ -241,14 +241,8 @@ def within_tokens(text: str, limit: int) -> str:
         return ""
     if estimate_tokens(text) <= limit:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate_tokens(text[:middle]) < limit:
-            low = middle
-        else:
-            high = middle - 1
-    return (text[:low].rsplit(" ", 1)[0].rstrip() + " …") if low else ""
+    kept = text.encode("utf-8", "surrogatepass")[: limit * CHARACTERS_PER_TOKEN - 1].decode("utf-8", "ignore")
+    return f"{kept.rsplit(' ', 1)[0].rstrip()} …"
 
 
 # Rendering

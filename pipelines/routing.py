@@ -9,23 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Protocol
 
 from ..runtime.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
 from ..runtime.slug import idea_slug, mining_slug, slugify
 from ..vault.failure import PLACE, read_cure
 from .candidate import Candidate
-
-ReviewMode = Literal["interactive", "auto", "silent"]
-
-
-def review_mode(text: str) -> ReviewMode:
-    """Return the mode of this name; `interactive` for an unknown name."""
-    match text:
-        case "auto" | "silent":
-            return text
-        case _:
-            return "interactive"
 
 
 class Tier(StrEnum):
@@ -128,8 +117,8 @@ PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
 """Statuses of entries that held once; the same said again is proposed anew."""
 
 
-def route(candidate: Candidate, known: KnownMemories, *, mode: ReviewMode = "interactive") -> RoutedCandidate:
-    """Decide what becomes of one candidate."""
+def route(candidate: Candidate, known: KnownMemories, *, mode: str = "interactive") -> RoutedCandidate:
+    """Decide what becomes of one candidate. `mode`: the setting `memory.review_mode`."""
     if candidate.category in RULE_CATEGORIES and not candidate.from_user:
         # An order in a README or a tool's output is never a rule of the user, however often it is read.
         return RoutedCandidate(candidate, Tier.LOW, Action.NOTHING, "", "not in words you typed")
@@ -176,7 +165,7 @@ def _lives(entry: Known, saves: bool) -> bool:
     return entry.status not in PUT_AWAY_STATUSES and not waits_for_user
 
 
-def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mode: ReviewMode) -> RoutedCandidate:
+def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mode: str) -> RoutedCandidate:
     """Decide on one more occurrence of `living`, which may now be sure enough to leave the place where it waits."""
     # An idea stays where it is: a promoted one is a project.
     idea = candidate.category == "idea"
@@ -259,7 +248,7 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     return Tier.LOW, ONE_OCCURRENCE
 
 
-def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widened: bool = False) -> str:
+def destination_of(candidate: Candidate, tier: Tier, mode: str, *, widened: bool = False) -> str:
     """Return the vault-relative path for a candidate of this tier, which may be taken. `widened`: for no project."""
     if candidate.category == "idea":
         return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..vault.entry import fingerprint, first_heading, parse_text
+from ..vault.entry import fingerprint, first_heading
 from ..vault.note_text import unfenced
 from ..vault.wording import cut
 
@@ -59,14 +59,6 @@ _FIELD = re.compile(r"[\s*>-]*\**(?:status|date|deciders?|authors?|tags?)\**\s*:
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"'])")
 
-KIND_OF_MEMORY_TYPE = {
-    "user": "preferences",
-    "feedback": "preferences",
-    "project": "convention",
-    "reference": "reference",
-}
-"""The four types of an agent's own notes, each with its kind of entry."""
-
 
 @dataclass(frozen=True)
 class Proposal:
@@ -75,8 +67,6 @@ class Proposal:
     kind: str
     statement: str
     title: str
-    detail: str
-    """The rest of the passage, below the statement; '' for a single sentence."""
     line: int
     """Number of its first line, from 1."""
     heading: str
@@ -95,7 +85,7 @@ def rules_in(text: str) -> list[Proposal]:
     for line, heading, sentence in _sentences(text):
         score, why = grade(sentence, heading)
         if score >= LEAST_SCORE:
-            one = Proposal("convention", sentence, title_of(sentence), "", line, heading, score, why)
+            one = Proposal("convention", sentence, title_of(sentence), line, heading, score, why)
             known = found.get(one.fingerprint)
             if known is None or known.score < score:
                 found[one.fingerprint] = one
@@ -187,9 +177,7 @@ def decision_in(text: str) -> Proposal | None:
         return None
     detail = cut(paragraph, MAX_DECISION_CHARACTERS)
     line = text[: text.find(title)].count("\n") + 1
-    return Proposal(
-        "decision", f"{title}: {detail}", title_of(title), "", line, name, 3.0, "it is an accepted decision"
-    )
+    return Proposal("decision", f"{title}: {detail}", title_of(title), line, name, 3.0, "it is an accepted decision")
 
 
 def description_in(text: str) -> str:
@@ -215,28 +203,6 @@ def index_of(project: str, instructions: Iterable[str], decisions: Iterable[tupl
     parts = [f"{project}: {described}"] if described else []
     parts += [f"Decisions of {project}: {'; '.join(decided)}."] if decided else []
     return cut(" ".join(parts), MAX_STATEMENT_CHARACTERS)
-
-
-def memory_in(text: str) -> Proposal | None:
-    """Read one of the agent's topic files: its description, with its body as detail; None if it has no known type."""
-    entry = parse_text("memory.md", text)
-    metadata = entry.extra.get("metadata")
-    nested = metadata.get("type") if isinstance(metadata, dict) else None
-    kind = KIND_OF_MEMORY_TYPE.get(str(entry.extra.get("type") or nested or "").lower())
-    description = " ".join(str(entry.extra.get("description") or "").split())
-    if kind is None or not (description or entry.body.strip()):
-        return None
-    statement = description or _first_paragraph(entry.body)
-    return Proposal(
-        kind,
-        statement[:MAX_STATEMENT_CHARACTERS],
-        title_of(str(entry.extra.get("name") or "") if " " in str(entry.extra.get("name") or "") else statement),
-        entry.body.strip() if description else "",
-        1,
-        "",
-        3.5 if kind == "preferences" else 2.5,
-        "the agent noted it",
-    )
 
 
 def title_of(statement: str) -> str:

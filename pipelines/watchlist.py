@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TypeAlias
+from typing import Literal
 
 from ..runtime.errors import EntryInvalid, PathRefused
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
@@ -18,32 +18,27 @@ DEFER_DAYS = 30
 MAX_PART_CHARACTERS = 80
 
 
-@dataclass(frozen=True)
-class Promote:
-    """Adopt the pattern: the note stays and says so. Nothing is installed."""
+Verdict = Literal["promoted", "dismissed", "deferred"]
+"""What the user decided: to adopt the pattern, which installs nothing; to refuse it for ever; to be asked later."""
 
 
 @dataclass(frozen=True)
-class Dismiss:
-    """Refuse the pattern, and never ask again."""
+class Decision:
+    """The user's decision. `until`: the day on which a deferred pattern is asked about again."""
+
+    verdict: Verdict
+    until: date | None = None
 
 
-@dataclass(frozen=True)
-class Defer:
-    """Ask again on this day."""
-
-    until: date
-
-
-Decision: TypeAlias = "Promote | Dismiss | Defer"
+PROMOTE, DISMISS = Decision("promoted"), Decision("dismissed")
 HOW_TO_DECIDE = "promote, dismiss, or defer YYYY-MM-DD"
 
 _DEFER = re.compile(
     r"(?:defer(?:red)?|later|snooze)\b[\s:=]*(?:until|till|to)?[\s:=]*(?P<day>\d{4}-\d{2}-\d{2})?", re.IGNORECASE
 )
 _WORDS: dict[str, Decision] = {
-    **dict.fromkeys(("promote", "promoted", "adopt", "yes", "approve", "true"), Promote()),
-    **dict.fromkeys(("dismiss", "dismissed", "reject", "rejected", "no", "drop", "false"), Dismiss()),
+    **dict.fromkeys(("promote", "promoted", "adopt", "yes", "approve", "true"), PROMOTE),
+    **dict.fromkeys(("dismiss", "dismissed", "reject", "rejected", "no", "drop", "false"), DISMISS),
 }
 
 
@@ -59,7 +54,7 @@ def parse_decision(text: str, today: date) -> Decision | None:
         until = date.fromisoformat(match["day"]) if match["day"] else today + timedelta(days=DEFER_DAYS)
     except ValueError:
         return None
-    return Defer(until)
+    return Decision("deferred", until)
 
 
 def note_path(source: str, pattern: str) -> str:

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from ..pipelines.routing import review_mode
 from ..runtime.errors import BoundaryRefused, EntryInvalid, OutsideUnavailable, PathRefused, VaultUnavailable
 from ..runtime.settings import Settings
 from ..vault.boundary import Approval, Consent
@@ -30,7 +29,7 @@ def consent_of(settings: Settings, *, requested: bool = False, confirmed: bool =
         return Consent.REQUESTED
     if confirmed:
         return Consent.CONFIRMED
-    return Consent.STANDING if review_mode(settings.memory.review_mode) == "silent" else None
+    return Consent.STANDING if settings.memory.review_mode == "silent" else None
 
 
 def outside_write(

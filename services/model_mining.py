@@ -66,23 +66,18 @@ class AnswerCache:
     def __init__(self, state: StatePaths) -> None:
         self._folder = Path(state.cache) / ANSWERS_FOLDER
 
-    def get(self, key: str) -> Completion | None:
+    def get(self, key: str) -> Mapping[str, Any] | None:
         """Load an answer; None if it is missing or damaged."""
         try:
-            stored = parse_json((self._folder / f"{key}.json").read_text("utf-8"))
-            return Completion(dict(stored["value"]), stored["input_tokens"], stored["output_tokens"])
+            return dict(parse_json((self._folder / f"{key}.json").read_text("utf-8"))["value"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, key: str, completion: Completion) -> None:
+    def put(self, key: str, answer: Mapping[str, Any]) -> None:
         """Store an answer durably. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stored = {
-            "value": _scrub_strings(completion.value),
-            "input_tokens": completion.input_tokens,
-            "output_tokens": completion.output_tokens,
-        }
-        replace_file(self._folder / f"{key}.json", json.dumps(stored).encode("ascii"))
+        stored = json.dumps({"value": _scrub_strings(answer)}).encode("ascii")
+        replace_file(self._folder / f"{key}.json", stored)
 
     def forget(self, keys: Iterable[str]) -> None:
         """Delete answers whose candidates are in the vault or were rejected."""
@@ -189,13 +184,13 @@ class _WindowAsker:
         if kept is not None:
             self._counts["from_earlier_attempt"] += 1
             self.used_keys.append(key)
-            return kept.value
+            return kept
         if self._failed:
             self._counts["windows_not_asked"] += 1
             return None
         completion = self._ask(window)
         try:
-            self._cache.put(key, completion)
+            self._cache.put(key, completion.value)
         except OSError as error:  # The answer is paid for and used; only a retry would have to pay again.
             log.warning("an answer of the model cannot be kept for a retry: %s", error)
         else:

@@ -23,7 +23,6 @@ from ..pipelines.routing import (
     beyond_limit,
     group_of,
     is_further_finding,
-    review_mode,
     route,
     status_at,
 )
@@ -250,11 +249,7 @@ def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> Ro
     if candidate.limit and not candidate.standing_rule:
         # Earlier decisions of the user raise or lower the probability of similar statements.
         candidate = replace(candidate, claimed_rule=score >= candidate.limit)
-    return route(
-        candidate,
-        known,
-        mode=review_mode(settings.memory.review_mode),
-    )
+    return route(candidate, known, mode=settings.memory.review_mode)
 
 
 def _destination_name(decision: RoutedCandidate) -> str:

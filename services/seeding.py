@@ -15,7 +15,7 @@ from typing import Final
 
 from ..pipelines.routing import REJECTED_STATUSES, Tier
 from ..pipelines.scrub import scrub
-from ..pipelines.seeding import Proposal, decision_in, index_of, injections_in, is_injection, memory_in, rules_in
+from ..pipelines.seeding import Proposal, decision_in, index_of, injections_in, is_injection, rules_in
 from ..runtime.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..runtime.settings import Settings
 from ..runtime.slug import mining_slug
@@ -98,7 +98,7 @@ class Seeding:
                 if not seen.isdisjoint({("", said.fingerprint), (file.project, said.fingerprint)}):
                     continue
                 seen.add((file.project, said.fingerprint))
-                if is_injection(f"{said.heading}. {said.statement} {said.detail}"):
+                if is_injection(f"{said.heading}. {said.statement}"):
                     continue
                 if _is_known(planned, memories):
                     known += 1
@@ -134,7 +134,7 @@ class Seeding:
         hosts = self._settings.hosts
         found: dict[str, InstructionFile] = {}
         unread = []
-        readings = [repository_files(folder, hosts.claude_config_dir / "projects") for folder in repositories]
+        readings = [repository_files(folder) for folder in repositories]
         if user:
             files = {
                 "~/.claude/CLAUDE.md": hosts.claude_config_dir / "CLAUDE.md",
@@ -177,17 +177,13 @@ class Seeding:
 
 def _proposals(file: InstructionFile) -> list[PlannedProposal]:
     """Return the file's proposals, strongest first, scrubbed before they are compared or recorded."""
-    match file.kind:
-        case "instructions":
-            found = rules_in(file.text)
-        case "decision":
-            found = [one] if (one := decision_in(file.text)) is not None else []
-        case "index":
-            why = "it says what the project is and where its decisions stand"
-            found = [Proposal(INDEX_KIND, file.text, f"Index of {file.project}", "", 1, "", INDEX_SCORE, why)]
-        case "memory":
-            one = memory_in(file.text)
-            found = [one] if one is not None else rules_in(file.text)
+    if file.kind == "instructions":
+        found = rules_in(file.text)
+    elif file.kind == "decision":
+        found = [one] if (one := decision_in(file.text)) is not None else []
+    else:
+        why = "it says what the project is and where its decisions stand"
+        found = [Proposal(INDEX_KIND, file.text, f"Index of {file.project}", 1, "", INDEX_SCORE, why)]
     planned = []
     for proposal in found:
         kind = "preferences" if proposal.kind == "convention" and not file.project else proposal.kind
@@ -196,7 +192,6 @@ def _proposals(file: InstructionFile) -> list[PlannedProposal]:
             kind=kind,
             statement=scrub(proposal.statement),
             title=scrub(proposal.title),
-            detail=scrub(proposal.detail),
             heading=scrub(proposal.heading),
         )
         if clean.statement.strip():
@@ -208,7 +203,7 @@ def _indexes(files: Sequence[InstructionFile]) -> list[InstructionFile]:
     """Return a proposal per project that sums up its files: what the project is, and where its decisions are."""
     found = []
     for project in sorted({file.project for file in files} - {""}):
-        own = [file for file in files if file.project == project and file.kind != "memory"]
+        own = [file for file in files if file.project == project]
         own.sort(key=lambda file: (file.name.count("/"), file.name))
         text = index_of(
             project,
@@ -236,11 +231,8 @@ def _body(proposal: Proposal, reference: str, project: str) -> str:
     where = (
         reference + (f", under “{proposal.heading}”" if proposal.heading else "") + (f", in {project}" * bool(project))
     )
-    parts = [proposal.statement]
-    if proposal.detail:
-        parts.append(proposal.detail)
-    parts += [f"## {EVIDENCE_HEADING}", f"Proposed because: {proposal.why}.", f"From {where}"]
-    return "\n\n".join(parts)
+    because = f"Proposed because: {proposal.why}."
+    return "\n\n".join([proposal.statement, f"## {EVIDENCE_HEADING}", because, f"From {where}"])
 
 
 def _scrubbed(text: str) -> Scrubbed:

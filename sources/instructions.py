@@ -61,11 +61,8 @@ class Unread:
     why: str
 
 
-def repository_files(repository: Path, memory_root: Path | None) -> Iterator[InstructionFile | Unread]:
-    """Yield the files of a repository. `memory_root`: the folder of the agent's projects (~/.claude/projects).
-
-    Raises UsageError if `repository` is no folder.
-    """
+def repository_files(repository: Path) -> Iterator[InstructionFile | Unread]:
+    """Yield the files of a repository. Raises UsageError if it is no folder."""
     root = Path(os.path.realpath(repository))
     if not os.path.isdir(root):
         raise UsageError(f"{repository} is not a folder: give the folder of a repository")
@@ -88,13 +85,6 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
             yield Unread(path, "a plan says what was intended, not what holds")
             continue
         yield _read(kind, path, os.path.relpath(path, root), project)
-    if memory_root is not None:
-        folder = memory_root / project_key(str(root))
-        cwd = working_directory(folder)
-        if cwd and project_of(cwd) != project:  # `my-app` and `my_app` have one folder there
-            yield Unread(folder / "memory", f"it is about {cwd}")
-        else:
-            yield from memory_files(folder / "memory", project)
 
 
 def user_files(files: Mapping[str, Path]) -> Iterator[InstructionFile | Unread]:
@@ -117,11 +107,6 @@ def memory_files(folder: Path, project: str) -> Iterator[InstructionFile | Unrea
             yield Unread(path, "a symbolic link")
             continue
         yield _read("memory", path, f"memory/{name}", project)
-
-
-def project_key(folder: str) -> str:
-    """Return the name of Claude Code's folder for a working directory: all but letters and digits are hyphens."""
-    return re.sub(r"[^A-Za-z0-9]", "-", folder)
 
 
 def host_files(projects: Path) -> Iterator[InstructionFile | Unread]:

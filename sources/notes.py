@@ -33,7 +33,6 @@ class NoteMatch:
     link: str
     title: str
     excerpt: str
-    score: float
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,6 @@ class NotesScan:
     complete: bool
 
 
-@dataclass
-class _Seen:
-    path: Path
-    counts: Counter[str]
-    length: int
-
-
 def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, most: int, deadline: float) -> NotesScan:
     """Return the `most` notes below `root` that share most with `words`, and at least two of them if there are two.
 
@@ -60,7 +52,7 @@ def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, m
     """
     wanted = {_stem(word) for word in words}
     excluded = {os.path.realpath(path) for path in leave_out}
-    seen: list[_Seen] = []
+    seen: list[tuple[str, set[str]]] = []
     notes, complete = 0, True
     documents: Counter[str] = Counter()
     for path in _notes(os.path.realpath(root), excluded, left_out_in_obsidian(root)):
@@ -71,16 +63,14 @@ def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, m
         if text is None:
             continue
         notes += 1
-        stems = [_stem(word) for word in _WORD.findall(f"{Path(path).stem}\n{text}".lower())]
-        counts = Counter(stem for stem in stems if stem in wanted)
-        if counts:
-            documents.update(counts.keys())
-            if len(counts) >= min(2, len(wanted)):
-                seen.append(_Seen(Path(path), counts, len(stems)))
-    average = sum(one.length for one in seen) / len(seen) if seen else 1.0
-    scored = ((_bm25(one, documents, notes, average), str(one.path), one) for one in seen)
-    best = heapq.nsmallest(most, scored, key=lambda item: (-item[0], item[1]))
-    matches = (_match(root, one, wanted, score) for score, _, one in best)
+        shared = wanted & {_stem(word) for word in _WORD.findall(f"{Path(path).stem}\n{text}".lower())}
+        documents.update(shared)
+        if shared and len(shared) >= min(2, len(wanted)):
+            seen.append((path, shared))
+    # A word counts for more the fewer notes have it.
+    scores = {path: sum(math.log(1 + notes / documents[stem]) for stem in shared) for path, shared in seen}
+    best = heapq.nsmallest(most, scores, key=lambda path: (-scores[path], path))
+    matches = (_match(root, Path(path), wanted) for path in best)
     return NotesScan(tuple(match for match in matches if match), notes, complete)
 
 
@@ -139,16 +129,8 @@ def read_note(path: str) -> str | None:
     return None if b"\0" in data[:4096] else data.decode("utf-8", "replace")
 
 
-def _bm25(one: _Seen, documents: Counter[str], total: int, average: float) -> float:
-    score = 0.0
-    for stem, count in one.counts.items():
-        rarity = math.log(1 + (total - documents[stem] + 0.5) / (documents[stem] + 0.5))
-        score += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * one.length / average))
-    return score
-
-
-def _match(root: Path, one: _Seen, wanted: set[str], score: float) -> NoteMatch | None:
-    text = read_note(str(one.path))
+def _match(root: Path, path: Path, wanted: set[str]) -> NoteMatch | None:
+    text = read_note(str(path))
     if text is None:
         return None
     body = body_of(text)
@@ -159,11 +141,11 @@ def _match(root: Path, one: _Seen, wanted: set[str], score: float) -> NoteMatch 
         key=lambda part: len({_stem(word) for word in _WORD.findall(part.lower())} & wanted),
         default="",
     )
-    link = os.path.relpath(one.path, os.path.realpath(root)).removesuffix(".md").replace(os.sep, "/")
+    link = os.path.relpath(path, os.path.realpath(root)).removesuffix(".md").replace(os.sep, "/")
     # Not more than half of a short note.
     limit = min(EXCERPT_CHARACTERS, len(" ".join(paragraphs)) // 2)
     excerpt = _around(best, wanted, limit) if limit >= LEAST_EXCERPT_CHARACTERS else ""
-    return NoteMatch(link, heading[1] if heading else one.path.stem, excerpt, score)
+    return NoteMatch(link, heading[1] if heading else path.stem, excerpt)
 
 
 def _around(text: str, wanted: set[str], limit: int) -> str:

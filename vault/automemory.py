@@ -87,27 +87,9 @@ def _find(text: str, what: str, start: int) -> int:
 
 def _fence(line: str) -> str:
     """Return the run of characters that opens fenced code in this line, maybe in a list or a quotation; '' for none."""
-    at = _skip(line, 0, " \t>")
-    while True:
-        end = at + 1
-        if line[at:end] not in ("-", "*", "+"):
-            end = _skip(line, at, "0123456789") + 1
-            if end == at + 1 or line[end - 1 : end] not in (".", ")"):
-                break
-        if line[end : end + 1] not in (" ", "\t"):
-            break
-        at = _skip(line, end, " \t>")
-    if line[at : at + 1] not in ("`", "~"):
-        return ""
-    end = _skip(line, at, line[at])
-    return "" if end - at < 3 or (line[at] == "`" and "`" in line[end:]) else line[at:end]
-
-
-def _skip(line: str, at: int, characters: str) -> int:
-    """The first index from `at` on of a character that is not in `characters`."""
-    while at < len(line) and line[at] in characters:
-        at += 1
-    return at
+    code = line.lstrip(" \t>-*+.)0123456789")
+    fence = code[: len(code) - len(code.lstrip(code[:1]))] if code[:1] in ("`", "~") else ""
+    return "" if len(fence) < 3 or (fence[0] == "`" and "`" in code[len(fence) :]) else fence
 
 
 def _fence_end(text: str, position: int, fence: str) -> int:
@@ -131,7 +113,10 @@ def _comment_end(text: str, start: int, last_closing: int) -> int:
 
 
 def _run_end(text: str, position: int) -> int:
-    return _skip(text, position, "`")
+    """Return the index behind the run of backticks at `position`."""
+    while text[position : position + 1] == "`":
+        position += 1
+    return position
 
 
 def _span_ends(text: str) -> dict[int, int]:

@@ -7,6 +7,7 @@ is not in an edit survives byte for byte.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
@@ -71,7 +72,9 @@ _KEY_LINE = re.compile(
 )
 _PLAIN_TEXT = re.compile(r"[A-Za-z_/.(\u00a1-\ud7ff][^\n]*")
 _DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?")
-_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
+_UNCOMMENTED = re.compile(r"""(?:[ \t\[{,]*(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'))?(?:[^ \t]|[ \t]+(?![# \t]))*""")
+"""Matches a value, which may begin with a quotation, up to the blanks before a comment."""
 # A number to some YAML reader, 1.1 (sexagesimal, 0x, underscores) or 1.2 (0o, 1e5).
 _LOOKS_NUMERIC = re.compile(r"[-+]?(?:0[xob][\da-fA-F_]+|\.?\d[\d_,.:]*(?:[eE][-+]?\d+)?)")
 
@@ -285,22 +288,7 @@ def _end_of(fields: Sequence[_Field], lines: Sequence[str]) -> int:
 
 def _comment(line: str, value_at: int) -> str:
     """Return the comment at the end of a one-line field, with the blanks before it; '' for none."""
-    rest = line[value_at:].rstrip("\r")
-    quote = ""
-    position = 0
-    while position < len(rest):
-        c = rest[position]
-        if quote == '"' and c == "\\":
-            position += 1
-        elif quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'" and not rest[:position].strip(" \t[{,"):
-            quote = c
-        elif c == "#" and (position == 0 or rest[position - 1] in " \t"):
-            start = len(rest[:position].rstrip(" \t"))
-            return rest[start:] if start else " " + rest[position:]
-        position += 1
-    return ""
+    return _UNCOMMENTED.sub("", line[value_at:].rstrip("\r"), count=1)
 
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
@@ -398,7 +386,8 @@ def format_scalar(value: Scalar) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return _format_float(value)
+        text = repr(value)
+        return text if "." in text else text.replace("e", ".0e")  # YAML 1.1 reads 1e-07 as text
     if isinstance(value, dt.datetime):
         text = value.isoformat()
         return text[:-6] + "Z" if text.endswith("+00:00") else text
@@ -409,41 +398,15 @@ def format_scalar(value: Scalar) -> str:
     return value if _is_plain(value) else _quoted(value)
 
 
-def _format_float(value: float) -> str:
-    if value != value:
-        return ".nan"
-    if value in (float("inf"), float("-inf")):
-        return ".inf" if value > 0 else "-.inf"
-    text = repr(value)
-    if "e" in text and "." not in text:
-        text = text.replace("e", ".0e")  # YAML 1.1 reads 1e-07 as text
-    return text
-
-
 def _is_plain(text: str) -> bool:
     """Whether the text needs no quotes in YAML 1.1 and 1.2."""
     if not _PLAIN_TEXT.fullmatch(text) and not re.fullmatch(r"\d+[A-Za-z_.-][^\n]*", text):
         return False
-    if text != text.strip() or ": " in text or " #" in text or text.endswith(":"):
-        return False
-    if _UNPRINTABLE.search(text) or any(ord(c) < 32 for c in text) or _LOOKS_NUMERIC.fullmatch(text):
+    if _UNPRINTABLE.search(text) or _LOOKS_NUMERIC.fullmatch(text):
         return False
     return _load(text) == text
 
 
-_SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
 def _quoted(text: str) -> str:
     """Return a double-quoted scalar that every YAML reader takes as `text`."""
-    out = []
-    for c in text:
-        if c in _SHORT_ESCAPES:
-            out.append(_SHORT_ESCAPES[c])
-        elif ord(c) < 32:
-            out.append(f"\\x{ord(c):02x}")
-        elif _UNPRINTABLE.match(c):
-            out.append(f"\\u{ord(c):04x}")
-        else:
-            out.append(c)
-    return '"' + "".join(out) + '"'
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))

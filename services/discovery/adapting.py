@@ -1,6 +1,6 @@
 """Evaluate found patterns (adapt.evaluate): each becomes a note on the watchlist, or nothing.
 
-The note says in our own words what to adopt and why. `watchlist.WatchlistWriter` writes it and can write nothing else.
+The note says in our own words what to adopt and why. `Watchlist.propose` writes it and can write nothing else.
 A pattern that has a note, waiting or dismissed, is never proposed again, even if the state folder is deleted.
 """
 
@@ -111,14 +111,14 @@ class Adaptation:
     def ranked(self) -> list[Pattern]:
         """Return the waiting patterns, most promising first; those that have a note already are marked as done."""
         proposed, today, scored = self.watchlist.proposed(), self.store.today(), []
-        for found in self.found.waiting():
-            if identity(found.pattern) in proposed:
-                self.found.judge(found.pattern.key, "proposed")
+        for pattern in self.found.waiting():
+            if identity(pattern) in proposed:
+                self.found.judge(pattern.key, "proposed")
                 continue
             # As if its text was judged, so that a trusted owner's weaker ones do not come before a stranger's best.
-            judgement = judge(found.pattern, self.held, None, today, is_text_judged=True)
+            judgement = judge(pattern, self.held, None, today, is_text_judged=True)
             rank = (-judgement.confidence, not judgement.trusted, -judgement.score)
-            scored.append((rank, found.pattern.source, found.pattern.key, found.pattern))
+            scored.append((rank, pattern.source, pattern.key, pattern))
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
 
     @cached_property
@@ -184,7 +184,7 @@ class Adaptation:
         advice: tuple[str, ...],
         text: str,
     ) -> str:
-        name = self.watchlist.writer.free_name(pattern.source, slug)
+        name = self.watchlist.free_name(pattern.source, slug)
         body = note_body(judgement, facts, safe_address(pattern.url), advice)
         fields: dict[str, StoreValue] = {
             "status": "pending",
@@ -194,7 +194,7 @@ class Adaptation:
             "identity": identity(pattern),
             "trusted_owner": judgement.trusted,
         }
-        return self.watchlist.writer.write(
+        return self.watchlist.propose(
             pattern.source,
             name,
             fields,

@@ -12,7 +12,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -38,7 +38,6 @@ MAX_BODY_BYTES = 8_000_000
 MAX_ANSWER_BYTES = 24_000_000
 MEMORY_BYTES = 1_500_000_000
 MAX_TEXT_CHARACTERS = 40_000
-MAX_VALIDATOR_CHARACTERS = 1000
 
 FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
 
@@ -51,8 +50,6 @@ class FetchRequest:
     kind: FetchKind
     url: str
     page: str = ""
-    etag: str = ""
-    modified: str = ""
 
     @property
     def allow(self) -> tuple[tuple[str, int], ...]:
@@ -70,14 +67,11 @@ class FetchRequest:
 
 @dataclass(frozen=True)
 class FetchResult:
-    """The result of a request: exactly one of `unchanged`, `problem`, or items, facts or text."""
+    """The result of a request: `problem`, or items, facts or text."""
 
     items: tuple[SourceItem, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
-    unchanged: bool = False
-    etag: str = ""
-    modified: str = ""
     problem: str = ""
     status: int | None = None
     retry_after: float | None = None
@@ -96,33 +90,15 @@ def fetch(request: FetchRequest) -> FetchResult:
             return FetchResult(items=tuple(folder_items(Path(request.url))))
         except OSError as error:
             return FetchResult(problem=f"{request.url} cannot be read: {error.strerror}")
-    headers = {"accept": _ACCEPT.get(request.kind, "*/*")}
-    if request.etag:
-        headers["if-none-match"] = request.etag
-    if request.modified:
-        headers["if-modified-since"] = request.modified
     fetcher = Fetcher(Limits(total_seconds=FETCH_SECONDS, max_bytes=MAX_BODY_BYTES), allow=frozenset(request.allow))
     try:
-        page = fetcher.get(request.url, headers=headers)
+        page = fetcher.get(request.url, headers={"accept": _ACCEPT.get(request.kind, "*/*")})
     except FetchRefused as error:
         return FetchResult(problem=str(error), refused=True)
     except FetchFailed as error:
         return FetchResult(problem=str(error), status=error.status, retry_after=error.retry_after)
-    about = FetchResult(
-        unchanged=page.status == 304,
-        etag=_sent_back(page.headers.get("etag", "")),
-        modified=_sent_back(page.headers.get("last-modified", "")),
-        status=page.status,
-    )
-    if about.unchanged:
-        return about
     kill_point("mid-child")
-    return _read(request, page, about)
-
-
-def _sent_back(validator: str) -> str:
-    """Return the validator if it can be a header of the next request; '' if not, and that request has none."""
-    return validator if validator.isascii() and len(validator) <= MAX_VALIDATOR_CHARACTERS else ""
+    return _read(request, page)
 
 
 _ACCEPT = {
@@ -133,7 +109,7 @@ _ACCEPT = {
 }
 
 
-def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
+def _read(request: FetchRequest, page: Page) -> FetchResult:
     try:
         match request.kind:
             case "list":
@@ -149,14 +125,14 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
             case "feed":
                 items = feed_items(page.body, page.url, page.headers.get("content-type", ""))
             case "facts":
-                return replace(about, facts=repository_facts(page.body))
+                return FetchResult(facts=repository_facts(page.body), status=page.status)
             case "text":
-                return replace(about, text=page.text[:MAX_TEXT_CHARACTERS])
+                return FetchResult(text=page.text[:MAX_TEXT_CHARACTERS], status=page.status)
             case "folder":
                 raise AssertionError("a folder is not fetched")
     except (FeedInvalid, AnswerInvalid) as error:
         return FetchResult(problem=f"{request.shown}: {error}", status=page.status)
-    return replace(about, items=tuple(items))
+    return FetchResult(items=tuple(items), status=page.status)
 
 
 # The child

@@ -24,13 +24,12 @@ from ...pipelines.discovery import (
     remembered,
 )
 from ...runtime.days import local_day
-from ...runtime.errors import MemoryVaultError, UsageError
+from ...runtime.errors import MemoryVaultError
 from ...runtime.layout import expand_home
 from ...runtime.settings import Settings
 from ...sources.discovery.github import raw_address, search_address, tree_address
 from ...tasks.queue.kinds import Json
-from ...vault.frontmatter import is_broken
-from ...vault.header import split_header
+from ...vault.frontmatter import find_fault
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..cursors import Cursors
@@ -45,7 +44,7 @@ log = logging.getLogger(__name__)
 TOPIC_DAYS = 90
 """Repositories with a topic count as new if they were created within this time."""
 
-State = Literal["fetched", "unchanged", "error", "waiting"]
+State = Literal["fetched", "error", "waiting"]
 
 
 class NotConfirmed(MemoryVaultError):
@@ -109,67 +108,53 @@ class Discovery:
         self._clock = clock
         self._pause = pause
 
-    def seed(self) -> bool:
-        """Write the note as a proposal if there is none; return whether it was written. Raises VaultUnavailable."""
-        return seed_note(self.store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": False})
-
-    def proposed(self) -> SourcesNote:
-        """Return the text of the note that `seed` writes."""
-        return parse_sources(SOURCES_BODY, False)
-
     def note(self) -> SourcesNote:
         """Return the parsed note. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         entry = self.store.read(SOURCES_NOTE)
         read = parse_sources(entry.body, entry.extra.get("confirmed"))
-        text = entry.text.replace("\r\n", "\n")
-        parts = split_header(text)
-        if parts is None and text.lstrip("\ufeff").startswith("---"):
-            problem = "its properties have no end: put a line of --- below them"
-        elif parts is not None and is_broken(parts[1]):
-            problem = "its properties are not valid YAML, so not all of them were read"
-        else:
+        if (fault := find_fault(entry.text)) is None:
             return read
+        problem = f"line {fault[0]} can't be read, so not all properties were: {fault[1].strip()[:80]}"
         return replace(read, problems=(problem, *read.problems))
 
     def scan(
         self,
-        only: str | None = None,
         *,
         everything: bool = False,
         still_owned: Callable[[], bool] = lambda: True,
         on_source: Callable[[Source, int, int], None] | None = None,
     ) -> ScanReport:
-        """Ask each source, or `only` the one with this slug or address, for new patterns.
+        """Ask each source for new patterns.
 
         A source's first scan records what it lists as known and proposes nothing; `everything` proposes all that was
-        not found before. Raises NotConfirmed, UsageError, and the errors of `note`.
+        not found before. Raises NotConfirmed, and the errors of `note`.
         """
         note = self.note()
         if not note.confirmed:
             raise NotConfirmed(
                 f"the sources are not confirmed: look at {SOURCES_NOTE} in the vault and set `confirmed: true` there"
             )
-        chosen = sources_called(only, note)
+        asked = len(note.sources)
         reports: list[SourceReport] = []
-        for number, source in enumerate(chosen):
+        for number, source in enumerate(note.sources):
             if not still_owned():
                 break
             # A scan takes minutes: sources that the user removes meanwhile are not asked any more.
             current = sources_of(self.store)
             if not current.confirmed:
-                left = f"no longer confirmed: {counted(len(chosen) - number, 'source was', 'sources were')} not asked"
+                left = f"no longer confirmed: {counted(asked - number, 'source was', 'sources were')} not asked"
                 return ScanReport(tuple(reports), (*note.problems, left))
             if source.identity not in {one.identity for one in current.sources}:
                 continue
             if on_source is not None:
-                on_source(source, number, len(chosen))
+                on_source(source, number, asked)
             reports.append(self._scan(source, everything))
         return ScanReport(tuple(reports), note.problems)
 
     def _scan(self, source: Source, everything: bool) -> SourceReport:
         name = source.identity
         cursor = self._cursors.get(name) or {}
-        request = self._request(source, {} if everything else cursor)
+        request = self._request(source)
         host = AskedHost(self._cursors, request.url, clock=self._clock, pause=self._pause)
         result = self._fetch(request) if request.kind == "folder" else host.ask(self._fetch, request)
         if result is None:
@@ -177,8 +162,6 @@ class Discovery:
         if result.problem:
             # The host is left alone for a while: retrying the job sooner would waste an attempt.
             return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
-        if result.unchanged:
-            return SourceReport(source, "unchanged")
         return self._take_in(source, name, cursor, result, everything)
 
     def _take_in(
@@ -191,21 +174,13 @@ class Discovery:
         new = brought.new if everything or not first else ()
         if everything:
             new = self._found.unknown(new)
-        self._found.add(new, self._today().isoformat())
-        self._cursors.set(
-            name,
-            {
-                "known": list(remembered(known, brought.known) if everything else brought.known),
-                "etag": result.etag,
-                "modified": result.modified,
-            },
-        )
+        self._found.add(new)
+        kept = remembered(known, brought.known) if everything else brought.known
+        self._cursors.set(name, {"known": list(kept)})
         baseline = len(result.items) if first and not everything else 0
         return SourceReport(source, "fetched", new, len(result.items), baseline)
 
-    def _request(self, source: Source, cursor: Mapping[str, Json]) -> FetchRequest:
-        """Return the request for the source, with validators so that unchanged content is not sent."""
-        etag, modified = str(cursor.get("etag") or ""), str(cursor.get("modified") or "")
+    def _request(self, source: Source) -> FetchRequest:
         target, api = source.target, self._settings.discovery.github_api
         match source.kind:
             case "topic":
@@ -216,23 +191,18 @@ class Discovery:
                     return FetchRequest("folder", expand_home(target, self._settings.environment))
                 tree = tree_address(api, target)
                 if tree is not None:
-                    return FetchRequest("tree", tree, target, etag, modified)
-                return FetchRequest("list", target, target, etag, modified)
+                    return FetchRequest("tree", tree, target)
+                return FetchRequest("list", target, target)
             case "feed":
-                return FetchRequest("feed", target, target, etag, modified)
+                return FetchRequest("feed", target, target)
             case "list":
                 raw = raw_address(target)
-                return FetchRequest("list", raw, target if raw == target else raw, etag, modified)
+                return FetchRequest("list", raw, raw)
 
     def _today(self) -> date:
         return local_day(self._clock())
 
 
-def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
-    """Return all sources, or the one with this slug or address. Raises UsageError if there is none."""
-    chosen = [source for source in note.sources if name in (None, source.slug, source.target)]
-    if name is not None and not chosen:
-        raise UsageError(
-            f"{name} is not a source: {', '.join(source.slug for source in note.sources) or 'there is none'}"
-        )
-    return chosen
+def seed_sources(store: VaultStore, *, confirmed: bool = False) -> bool:
+    """Write the note with the sources if there is none; return whether it was written. Raises VaultUnavailable."""
+    return seed_note(store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": confirmed})

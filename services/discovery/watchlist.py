@@ -1,22 +1,17 @@
-"""The watchlist's notes: the only writer for them, and the decisions by command or by a line in a note."""
+"""The watchlist's notes, their only writer, and the decisions by command or by a line in a note."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 
 from ...pipelines.originality import find_copy
 from ...pipelines.watchlist import (
     FOLDER,
     HOW_TO_DECIDE,
     Decision,
-    Defer,
-    Dismiss,
-    Promote,
     archive_path,
     is_archived,
     is_note,
@@ -49,18 +44,14 @@ class CopyRefused(MemoryVaultError):
     """The text of a note is copied from its source."""
 
 
-class WatchlistWriter:
-    """Writes notes of the watchlist and nothing else: no method takes a path.
+class Watchlist:
+    """The waiting patterns of one vault, and the user's decisions on them."""
 
-    The path is made from the names of source and pattern; a symbolic link on it is refused. The text is compared with
-    its source, and a copy is refused.
-    """
+    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+        self.store = store or vault_store(settings)
+        self.journal = journal or Journal(settings.state, self.store)
 
-    def __init__(self, store: VaultStore, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
-
-    def write(
+    def propose(
         self,
         source: str,
         pattern: str,
@@ -71,13 +62,18 @@ class WatchlistWriter:
         made_from: Sequence[str],
         run: str,
     ) -> str:
-        """Write a new note and return its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
-        path = note_path(source, pattern)
-        self._refuse_detour(path)
+        """Write a new note and return its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable.
+
+        It can write nothing else: the path is made of the names of source and pattern. A symbolic link on it is
+        refused, and so is a text that copies its source.
+        """
+        path, vault = note_path(source, pattern), os.path.realpath(self.store.vault)
+        if os.path.realpath(os.path.join(vault, path)) != os.path.join(vault, path):
+            raise PathRefused(f"{path} was not written: a symbolic link leads out of {FOLDER}")
         if copied := find_copy(body, made_from):
             raise CopyRefused(f"{path} was not written: {copied}")
-        text = self._store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
-        self._journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
+        text = self.store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
+        self.journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
         return path
 
     def free_name(self, source: str, pattern: str) -> str:
@@ -85,41 +81,9 @@ class WatchlistWriter:
 
         def taken(name: str) -> bool:
             path = note_path(source, name)
-            return self._store.exists(path) or self._store.exists(archive_path(path))
+            return self.store.exists(path) or self.store.exists(archive_path(path))
 
         return free_slug(pattern, taken)
-
-    def _refuse_detour(self, path: str) -> None:
-        """Refuse a folder whose real path differs: a link inside the vault could lead to the rules."""
-        vault = os.path.realpath(self._store.vault)
-        if os.path.realpath(os.path.join(vault, path)) != os.path.join(vault, path):
-            raise PathRefused(f"{path} was not written: a symbolic link leads out of {FOLDER}")
-
-
-Verdict = Literal["promoted", "dismissed", "deferred"]
-
-
-@dataclass(frozen=True)
-class VerdictOutcome:
-    """The result of a decision."""
-
-    path: str
-    verdict: Verdict
-    now: str
-    """Path of the note after the decision."""
-
-
-class Watchlist:
-    """The waiting patterns of one vault, and the user's decisions on them."""
-
-    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
-        self.store = store or vault_store(settings)
-        self.journal = journal or Journal(settings.state, self.store)
-
-    @property
-    def writer(self) -> WatchlistWriter:
-        """The writer of new notes."""
-        return WatchlistWriter(self.store, self.journal)
 
     def all(self) -> list[Entry]:
         """Return every note, including archived ones."""
@@ -142,35 +106,36 @@ class Watchlist:
             )
         return path
 
-    def decide(self, path: str, decision: Decision, *, reason: Scrubbed | None = None, run: str) -> VerdictOutcome:
-        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable; nothing is changed
-        then."""
+    def decide(self, path: str, decision: Decision, *, reason: Scrubbed | None = None, run: str) -> str:
+        """Carry out a decision; return the note's new path.
+
+        Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable; nothing is changed then.
+        """
         parts_of(path)
 
-        def decided() -> VerdictOutcome:
+        def decided() -> str:
             with self.journal.locked():
                 return self._carry_out(path, decision, reason, run)
 
         return retry_edit(decided)
 
-    def _carry_out(self, path: str, decision: Decision, reason: Scrubbed | None, run: str) -> VerdictOutcome:
+    def _carry_out(self, path: str, decision: Decision, reason: Scrubbed | None, run: str) -> str:
         entry, today = read_seen(self.store, path, gone="is not there any more"), self.store.today()
         fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
         if reason:
             fields["reason"] = reason
-        target, verdict = path, _VERDICTS[type(decision)]
-        match decision:
-            case Promote():
-                fields |= {"status": "active", "promoted": today, "dismissed": None}
-            case Dismiss():
-                fields |= {"status": "dismissed", "dismissed": today, "promoted": None}
-                target = free_path(archive_path(path), self.store)
-            case Defer(until):
-                fields |= {"status": "pending", "deferred_until": until, "promoted": None}
+        target, verdict = path, decision.verdict
+        if verdict == "promoted":
+            fields |= {"status": "active", "promoted": today, "dismissed": None}
+        elif verdict == "dismissed":
+            fields |= {"status": "dismissed", "dismissed": today, "promoted": None}
+            target = free_path(archive_path(path), self.store)
+        else:
+            fields |= {"status": "pending", "deferred_until": decision.until, "promoted": None}
         text = self.store.render_edit(entry.text, fields)
         changes = rewritten(entry, text, target)
         self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
-        return VerdictOutcome(path, verdict, target)
+        return target
 
     # Decisions in notes
 
@@ -181,10 +146,10 @@ class Watchlist:
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
-    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | DecisionProblem]:
-        """Carry out the decisions written in notes. Raises VaultUnavailable."""
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[str | DecisionProblem]:
+        """Carry out the decisions written in notes; return new paths and problems. Raises VaultUnavailable."""
         run = self.journal.new_run("watchlist")
-        results: list[VerdictOutcome | DecisionProblem] = []
+        results: list[str | DecisionProblem] = []
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
@@ -200,9 +165,6 @@ class Watchlist:
             except MemoryVaultError as error:
                 results.append(report_problem(self.store, path, str(error)))
         return results
-
-
-_VERDICTS: Mapping[type[object], Verdict] = {Promote: "promoted", Dismiss: "dismissed", Defer: "deferred"}
 
 
 def surest_first(notes: Iterable[Entry]) -> list[Entry]:

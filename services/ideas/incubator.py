@@ -57,7 +57,7 @@ OWN_CALLERS = frozenset({"research", "review"})
 """Callers of the program's own recalls: a search for related entries is not a user coming back to an idea."""
 GENERATED = ("related-", "research-")
 """Names of the notes that research writes beside an idea; their links to other ideas do not count."""
-_OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
+_OUR_FIELDS = re.compile(r"^(?:research|surface): .*\n", re.MULTILINE)
 _NOT_NOTES = frozenset({"node_modules"})
 _OURS_WITHOUT_NOTES = _NOT_NOTES | {REVIEW, INBOX, ARCHIVE, TRASH, META}
 """Folders of MemoryVault itself; the user's may have the same names."""

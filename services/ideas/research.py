@@ -12,9 +12,8 @@ from ...pipelines.research import receipt_in, with_receipt, without_receipt
 from ...runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ...runtime.settings import Settings
 from ...tasks.queue.job import RunningJob
-from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger
-from ...vault.entry import parse_text
+from ...vault.entry import Entry, parse_text
 from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
@@ -27,36 +26,31 @@ KIND = "research.idea"
 WAITING = "waiting"
 """State of a pass that waits for the network, a host or the vault; the job retries it."""
 LOCAL = "local"
-CONSENT_PASS = "consent"
-"""The pass that continues with the remaining budget once the user has agreed."""
-FIELDS = ("research", "research_pass")
-"""Properties of an idea's note that research writes; they and the receipt are no decisions of the user."""
+STATE = "research"
+"""Property of an idea's note that research writes; it and the receipt are no decisions of the user."""
 
 
-def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
-    """Enqueue the research of an idea; a later `pass_` has its own budget, except CONSENT_PASS. One pass per idea may
-    wait."""
-    args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
-    queue.enqueue(KIND, args, unique_key=research_key(slug))
+def request_research(queue: Ledger | RunningJob, slug: str) -> None:
+    """Enqueue the research of an idea."""
+    queue.enqueue(KIND, {"slug": slug}, unique_key=research_key(slug))
 
 
-def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, str]]:
-    """Return (slug, pass) of the ideas that are not researched yet. Raises OSError, VaultUnavailable."""
+def is_researched(settings: Settings, idea: Entry) -> bool:
+    """Whether nothing is left to look up: on this machine, and on the network once the user has agreed to it."""
+    state = idea.extra.get(STATE)
+    return not (state in (None, WAITING) or (state == LOCAL and settings.research.network))
+
+
+def unresearched(settings: Settings, store: VaultStore) -> Iterator[str]:
+    """Return the slugs of the ideas that are not researched yet. Raises OSError, VaultUnavailable."""
     # Not a walk over the whole vault, because a starting worker calls this.
     for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
         try:
             idea = find_idea(store, note.parent.name)
         except (EntryNotFound, EntryInvalid, PathRefused):
             continue
-        state = idea.extra.get("research")
-        if idea.status != "incubating":
-            continue
-        if state is None:
-            yield note.parent.name, ""
-        elif state == WAITING:  # In the same pass: its job most likely still exists.
-            yield note.parent.name, str(idea.extra.get("research_pass") or "")
-        elif state == LOCAL and settings.research.network:
-            yield note.parent.name, CONSENT_PASS
+        if idea.status == "incubating" and not is_researched(settings, idea):
+            yield note.parent.name
 
 
 def notes_root(vault: Path, home: Path) -> Path | None:
@@ -71,7 +65,7 @@ def without_research(store: VaultStore, path: str, text: str) -> str:
     """Return an idea's note as it was before any research."""
     entry = parse_text(path, text)
     body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
-    fields: dict[str, StoreValue] = {**dict.fromkeys(FIELDS), "updated": entry.updated}
+    fields: dict[str, StoreValue] = {STATE: None, "updated": entry.updated}
     try:
         return str(store.render_edit(text, fields, body))
     except EntryInvalid:
@@ -83,8 +77,6 @@ def with_research_of(store: VaultStore, path: str, before: str, now: str) -> str
     old, new = (parse_text(path, text) for text in (before, now))
     receipt = receipt_in(new.body)
     body = Scrubbed.trusted(with_receipt(old.body, receipt) if receipt else old.body, reason="both are in the vault")
-    fields: dict[str, StoreValue] = {}
-    for name in FIELDS:
-        value = new.extra.get(name)
-        fields[name] = None if value is None else Scrubbed.trusted(str(value), reason="it is in the vault")
-    return str(store.render_edit(before, {**fields, "updated": old.updated}, body))
+    value = new.extra.get(STATE)
+    state = None if value is None else Scrubbed.trusted(str(value), reason="it is in the vault")
+    return str(store.render_edit(before, {STATE: state, "updated": old.updated}, body))

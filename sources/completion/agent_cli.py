@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...runtime.json_text import parse_json
-from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in, total_tokens
 
 LIMIT_SECONDS = 5 * 3600.0
 """Time after which the usage limit of a plan is reset."""
@@ -44,8 +44,8 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True)
-class ClaudeCompleter:
-    """Asks `claude -p`. `env`: the whole environment; `folder`: where the empty working folders are made."""
+class _AgentCompleter:
+    """Asks an agent's program. `env`: the whole environment; `folder`: where the empty working folders are made."""
 
     program: str
     run: Run
@@ -53,10 +53,31 @@ class ClaudeCompleter:
     folder: Path
     model: str = ""
 
+    def _ran(
+        self, arguments: Sequence[str], prompt: str, env: Mapping[str, str], cwd: Path, seconds: float
+    ) -> ProgramResult:
+        name = Path(self.program).name
+        data = prompt.encode("utf-8", "replace")
+        if len(data) > MAX_PROMPT_BYTES:
+            raise CompletionFailed(f"the prompt is longer than {MAX_PROMPT_BYTES} bytes", may_have_cost=False)
+        try:
+            env = {**self.env, **env, CHILD_VARIABLE: "1"}
+            ran = self.run([self.program, *arguments], data, env=env, cwd=str(cwd), deadline_seconds=seconds)
+        except OSError as error:
+            raise CompletionFailed(f"{name} cannot be started: {error.strerror}", may_have_cost=False) from None
+        if ran.cut:
+            raise CompletionFailed(f"{name} was stopped: {ran.cut}")
+        if ran.returncode == 127:
+            raise CompletionFailed(f"{name} cannot be started", may_have_cost=False)
+        return ran
+
+
+class ClaudeCompleter(_AgentCompleter):
+    """Asks `claude -p`."""
+
     def complete(self, request: CompletionRequest) -> Completion:
         """See Completer."""
-        argv = [
-            self.program,
+        arguments = [
             "-p",
             "--safe-mode",
             "--tools",
@@ -77,26 +98,21 @@ class ClaudeCompleter:
             request.system,
         ]
         env = {
-            **self.env,
-            CHILD_VARIABLE: "1",
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens),
             # Otherwise it spends nearly all output tokens on thinking (seen with 2.1.197).
             "MAX_THINKING_TOKENS": "0",
         }
         with _empty_folder(self.folder) as cwd:
-            ran = _run(self.run, argv, request.prompt, env, cwd, request.deadline_seconds)
+            ran = self._ran(arguments, request.prompt, env, cwd, request.deadline_seconds)
         answer = _result_of(ran)
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
-        read = [_count(counts.get(name)) for name in _CLAUDE_INPUT]
         value = answer.get("structured_output")
         if not isinstance(value, dict):
             raise _unanswered("claude gave no structured output")
-        return Completion(value, sum(read) if any(read) else None, _count(counts.get("output_tokens")) or None)
-
-
-_CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+        cached = [counts.get(name, 0) for name in ("cache_creation_input_tokens", "cache_read_input_tokens")]
+        return Completion(value, total_tokens(counts.get("input_tokens"), *cached, counts.get("output_tokens")))
 
 
 def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
@@ -116,24 +132,15 @@ def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
     return answer
 
 
-@dataclass(frozen=True)
-class CodexCompleter:
+class CodexCompleter(_AgentCompleter):
     """Asks `codex exec`, which writes its answer to a file and prints events with the usage."""
-
-    program: str
-    run: Run
-    env: Mapping[str, str]
-    folder: Path
-    model: str = ""
 
     def complete(self, request: CompletionRequest) -> Completion:
         """See Completer. Codex has no limit of output tokens; the deadline and the size of the answer limit it."""
-        env = {**self.env, CHILD_VARIABLE: "1"}
         with _empty_folder(self.folder) as cwd:
             schema_file, answer_file = cwd / "schema.json", cwd / "answer.json"
             schema_file.write_text(json.dumps(request.schema), "utf-8")
-            argv = [
-                self.program,
+            arguments = [
                 "exec",
                 "--ephemeral",
                 "--skip-git-repo-check",
@@ -151,7 +158,7 @@ class CodexCompleter:
                 str(answer_file),
                 "-",
             ]
-            ran = _run(self.run, argv, f"{request.system}\n\n{request.prompt}", env, cwd, request.deadline_seconds)
+            ran = self._ran(arguments, f"{request.system}\n\n{request.prompt}", {}, cwd, request.deadline_seconds)
             if ran.returncode != 0:
                 if any(event.get("type") == "turn.failed" for event in _codex_events(ran.stdout)):
                     raise _unanswered("codex gave an error in the place of an answer")
@@ -162,7 +169,7 @@ class CodexCompleter:
             value = object_in(answer)
         except CompletionFailed as failed:
             raise _unanswered(str(failed)) from None
-        return Completion(value, _count(usage.get("input_tokens")) or None, _count(usage.get("output_tokens")) or None)
+        return Completion(value, total_tokens(usage.get("input_tokens"), usage.get("output_tokens")))
 
 
 def _unanswered(reason: str) -> CompletionFailed:
@@ -197,31 +204,9 @@ def _codex_events(stdout: bytes) -> Iterator[Mapping[str, Any]]:
                 yield event
 
 
-def _run(
-    run: Run, argv: Sequence[str], prompt: str, env: Mapping[str, str], cwd: Path, deadline_seconds: float
-) -> ProgramResult:
-    name = Path(argv[0]).name
-    data = prompt.encode("utf-8", "replace")
-    if len(data) > MAX_PROMPT_BYTES:
-        raise CompletionFailed(f"the prompt is longer than {MAX_PROMPT_BYTES} bytes", may_have_cost=False)
-    try:
-        ran = run(argv, data, env=env, cwd=str(cwd), deadline_seconds=deadline_seconds)
-    except OSError as error:
-        raise CompletionFailed(f"{name} cannot be started: {error.strerror}", may_have_cost=False) from None
-    if ran.cut:
-        raise CompletionFailed(f"{name} was stopped: {ran.cut}")
-    if ran.returncode == 127:
-        raise CompletionFailed(f"{name} cannot be started", may_have_cost=False)
-    return ran
-
-
 @contextmanager
 def _empty_folder(parent: Path) -> Iterator[Path]:
     """A new folder of mode 0700 that is deleted again."""
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="call-", dir=parent, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

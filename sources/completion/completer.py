@@ -28,16 +28,14 @@ class Completion:
 
     value: Mapping[str, Any]
     """As the model gave it; the caller checks whether it follows the schema."""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    tokens: int | None = None
+    """Of both directions."""
 
-    @property
-    def tokens(self) -> int | None:
-        """Tokens of both directions; None if unknown or impossible."""
-        if self.input_tokens is None or self.output_tokens is None:
-            return None
-        total = self.input_tokens + self.output_tokens
-        return total if total <= MAX_TOKENS else None
+
+def total_tokens(*counts: object) -> int | None:
+    """Add up the tokens that a service counts; None if a count is missing or impossible, or all are zero."""
+    known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool) and count >= 0]
+    return sum(known) if len(known) == len(counts) and 0 < sum(known) <= MAX_TOKENS else None
 
 
 class CompletionFailed(Exception):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...runtime.json_text import parse_json
-from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in, total_tokens
 
 if TYPE_CHECKING:
     import httpx
@@ -209,8 +209,4 @@ def _completion(text: str, finish: object, usage: object) -> Completion:
     if finish != "stop":
         raise CompletionFailed(f"the model did not finish its answer ({str(finish)[:40]})")
     counts = usage if isinstance(usage, dict) else {}
-    return Completion(object_in(text), _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return Completion(object_in(text), total_tokens(counts.get("prompt_tokens"), counts.get("completion_tokens")))

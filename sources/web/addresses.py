@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-import threading
 from collections.abc import Callable, Sequence
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -18,34 +17,13 @@ _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 
 
 Resolver = Callable[[str, int], Sequence[str]]
-"""Returns all addresses of a host and port as text. Raises OSError."""
+"""Returns all addresses of a host and port as text. Raises OSError. Fetching processes have a deadline of their own."""
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
     """Resolve a name by the machine's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
-
-
-def resolve_within(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
-    """Resolve a name within `seconds`, since a look-up has no time limit of its own. Raises OSError, TimeoutError."""
-    answer: list[str] = []
-    errors: list[Exception] = []
-
-    def look_up() -> None:
-        try:
-            answer.extend(resolver(host, port))
-        except Exception as error:  # noqa: BLE001 - handed to the caller's thread
-            errors.append(error)
-
-    thread = threading.Thread(target=look_up, name="resolve", daemon=True)
-    thread.start()
-    thread.join(max(0.0, seconds))
-    if thread.is_alive():
-        raise TimeoutError(f"the name {host} was not resolved in time")
-    if errors:
-        raise errors[0]
-    return answer
 
 
 def is_public(text: str) -> bool:

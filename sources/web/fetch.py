@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...runtime.errors import MemoryVaultError
-from .addresses import Resolver, is_own_network, is_public, resolve_within, system_resolver
+from .addresses import Resolver, is_own_network, is_public, system_resolver
 from .decoding import BodyBroken, decoded_text, unpacked
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 USER_AGENT = f"MemoryVault/{__version__}"
 MAX_URL_CHARS = 4096
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
-_NOT_FOR_OTHERS = _CONDITIONS | {"authorization", "cookie"}
-"""Headers that are not sent to another host after a redirect."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Limits:
 
     connect_seconds: float = 5.0
     total_seconds: float = 20.0
-    """Wall-clock time from the look-up of the name to the last byte."""
+    """Wall-clock time to the last byte. What the system takes to look up a name counts, but is not cut short."""
     max_bytes: int = 2_000_000
     """Most bytes of the body, as sent and as decompressed."""
     max_redirects: int = 5
@@ -66,7 +63,7 @@ class FetchFailed(MemoryVaultError):
 
 @dataclass(frozen=True)
 class Page:
-    """A successful answer: 2xx, or 304 to a request with a condition."""
+    """A successful answer: 2xx."""
 
     url: str
     """The URL after redirects."""
@@ -125,20 +122,17 @@ class Fetcher:
         import httpx
 
         deadline = time.monotonic() + self._limits.total_seconds
-        sent = {name.lower(): value for name, value in (headers or {}).items()}
         current = _parsed(url)
         requests = 0
         while True:
-            addresses = self._checked(current, deadline)
+            addresses = self._checked(current)
             if self._before_request is not None:
                 self._before_request(str(current))
             requests += 1
-            answer = self._request(current, addresses, sent, deadline, content_types)
+            answer = self._request(current, addresses, headers or {}, deadline, content_types)
             if isinstance(answer, httpx.URL):
                 if requests > self._limits.max_redirects:
                     raise FetchFailed(f"{_shown(current)}: more than {self._limits.max_redirects} redirects")
-                if (answer.scheme, answer.host, answer.port) != (current.scheme, current.host, current.port):
-                    sent = {name: value for name, value in sent.items() if name not in _NOT_FOR_OTHERS}
                 current = answer
                 continue
             status, answered, body = answer
@@ -146,7 +140,7 @@ class Fetcher:
 
     # ---- before the request
 
-    def _checked(self, url: httpx.URL, deadline: float) -> list[str]:
+    def _checked(self, url: httpx.URL) -> list[str]:
         """Return the addresses that may be connected to. Raises FetchRefused, FetchFailed."""
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         host = url.raw_host.decode("ascii").lower()
@@ -160,7 +154,7 @@ class Fetcher:
         if port != 443 and not allowed:
             raise FetchRefused(f"{_shown(url)}: port {port} is not fetched from")
         try:
-            addresses = list(resolve_within(self._resolver, host, port, deadline - time.monotonic()))
+            addresses = list(self._resolver(host, port))
         except (OSError, UnicodeError) as error:
             raise FetchFailed(f"{_shown(url)}: the name was not resolved ({error})") from error
         if not addresses:
@@ -203,8 +197,6 @@ class Fetcher:
                 client.headers.clear()
                 pinned = url.copy_with(host=address)
                 async with client.stream("GET", pinned, headers=named, extensions=extensions) as response:
-                    if response.status_code == 304 and _CONDITIONS.isdisjoint(sent):
-                        raise FetchFailed(f"{_shown(url)}: status 304, though nothing of it is known here", status=304)
                     return await self._answer(url, response, content_types)
 
         async def ask_in_time() -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
@@ -233,14 +225,14 @@ class Fetcher:
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code in _REDIRECTS and "location" in headers:
             return _parsed(headers["location"], base=url)
-        if response.status_code != 304 and not 200 <= response.status_code < 300:
+        if not 200 <= response.status_code < 300:
             raise FetchFailed(
                 f"{_shown(url)}: status {response.status_code}",
                 status=response.status_code,
                 retry_after=_retry_after(headers),
             )
         type_ = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if content_types is not None and response.status_code != 304 and type_ not in content_types:
+        if content_types is not None and type_ not in content_types:
             raise FetchFailed(f"{_shown(url)}: its type is {type_[:60] or 'not given'!r}", status=response.status_code)
         most, received = self._limits.max_bytes, bytearray()
         too_large = FetchFailed(f"{_shown(url)}: more than {most} bytes", status=response.status_code)

@@ -22,8 +22,7 @@ log = logging.getLogger(__name__)
 def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     """Handle discover.scan, and enqueue adapt.evaluate for the best of the patterns that were found.
 
-    While a host was left alone the scan is repeated when it may be asked; sources that did not change are not sent
-    again.
+    While a host was left alone the scan is repeated when it may be asked.
     """
     fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
     discovery = Discovery(settings, fetch)
@@ -46,7 +45,7 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     if report.again_at is not None and job.attempt < job.policy.attempts:
         raise Retry("a source could not be read", max(0.0, report.again_at - time.time()))
     counts = {
-        "sources": report.count("fetched") + report.count("unchanged"),
+        "sources": report.count("fetched"),
         "errors": report.count("error") + report.count("waiting"),
         "new": len(report.new),
         "chosen": len(chosen),
@@ -63,16 +62,17 @@ def adapt_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     confirmed = is_confirmed(settings)
     completer = model_for(settings) if confirmed else None
     adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)
-    found = adaptation.found.get(str(job.args["pattern"]))
-    if found is None or found.confidence:
+    waiting = {pattern.key: pattern for pattern in adaptation.found.waiting()}
+    pattern = waiting.get(str(job.args["pattern"]))
+    if pattern is None:
         return {"nothing": "it was judged already"}
     adaptation.seed()
-    adapted = adaptation.evaluate(found.pattern, job.still_owned)
+    adapted = adaptation.evaluate(pattern, job.still_owned)
     job.check_owned()
     if adapted.path is not None:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     return {
-        "pattern": f"{found.pattern.source}/{adapted.slug}",
+        "pattern": f"{pattern.source}/{adapted.slug}",
         "confidence": adapted.judgement.confidence.name if adapted.judgement else "",
         **({"written": adapted.path} if adapted.path else {"left": adapted.detail}),
     }

@@ -6,7 +6,6 @@ results. The network is used only if the user has agreed to it (`research.networ
 
 from __future__ import annotations
 
-import itertools
 import logging
 import shutil
 import sys
@@ -20,9 +19,9 @@ from urllib.parse import urlsplit
 from ...index.client import ensure_service
 from ...pipelines.likeness import statement_of
 from ...pipelines.research import (
+    RELATED_MEMORIES,
     WRITTEN_HASH,
     hash_as_written,
-    is_as_written,
     one_line,
     query_of,
     receipt_text,
@@ -44,11 +43,12 @@ from ...runtime.killpoint import kill_point, kill_point_environment
 from ...runtime.layout import home_folder
 from ...runtime.settings import Settings, child_environment
 from ...services.ideas.ledger import find_idea, slug_of
-from ...services.ideas.research import CONSENT_PASS, LOCAL, WAITING, notes_root, request_research, unresearched
+from ...services.ideas.research import LOCAL, STATE, WAITING, is_researched, notes_root, request_research, unresearched
 from ...services.retrying import retry_edit
 from ...services.spending import SpendingBook, Unit
 from ...services.stores import vault_store
 from ...vault.entry import RESEARCH_KIND, Entry, fingerprint
+from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..queue import supervisor
@@ -79,9 +79,6 @@ INDEX_PAUSE_SECONDS = 2.0
 SERVICE_SECONDS = 20.0
 """Seconds that the recall service gets to load its model."""
 MAX_REPORT_BYTES = 64 * 1024
-FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
-"""done: everything planned; partial: the budget was too small; local: the user has not agreed to the network; offline:
-nothing answered in any attempt."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +98,8 @@ def enqueue_missing_research(settings: Settings, ledger: Ledger) -> None:
     So research does not depend on the process that captured the idea, which may have been killed.
     """
     try:
-        for slug, pass_ in unresearched(settings, vault_store(settings)):
-            request_research(ledger, slug, pass_)
+        for slug in unresearched(settings, vault_store(settings)):
+            request_research(ledger, slug)
     except (QueueUnavailable, VaultUnavailable, OSError) as error:
         log.warning("ideas wait for their research: %s", error)
 
@@ -111,20 +108,20 @@ def research_handler(settings: Settings, job: RunningJob, web: WebAccess | None 
     """Handle research.idea."""
     web = web or WebAccess()
     store = vault_store(settings)
-    slug, pass_ = str(job.args["slug"]), str(job.args.get("pass", ""))
     try:
-        idea = find_idea(store, slug)
+        idea = find_idea(store, str(job.args["slug"]))
     except (EntryNotFound, EntryInvalid) as error:
         return {"nothing": str(error)}
-    if idea.extra.get("research") in FINISHED and str(idea.extra.get("research_pass") or "") == pass_:
+    if is_researched(settings, idea):
         return {"nothing": "researched already"}
-    if pass_ != CONSENT_PASS:
+    request = plan(settings, web, idea)
+    if request.local:
         _wait_for_index(settings)
     last = job.attempt >= job.policy.attempts
-    request = replace(plan(settings, web, idea, pass_), service=_has_service(settings), last=last)
+    request = replace(request, service=_has_service(settings), last=last)
     report = _run_child(settings, job, request)
     state = _state(report, request, last)
-    _write(settings, job, request, idea.path, pass_, state)
+    _write(settings, job, request, state)
     job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     if state == WAITING and report.again_at:
         raise Retry("a host's rate limit is reached: trying again later", max(0.0, report.again_at - time.time()))
@@ -150,7 +147,7 @@ def _has_service(settings: Settings) -> bool:
     return True
 
 
-def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> ResearchRequest:
+def plan(settings: Settings, web: WebAccess, idea: Entry) -> ResearchRequest:
     """Return the child's request. Everything that may leave the machine is decided here."""
     limits = settings.research
     vault = settings.required_vault_path
@@ -165,8 +162,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
     if "searxng" in bases:
         names.insert(0, "searxng")
     # A slug may be reused for another idea, but its budget may not.
-    own = "" if pass_ == CONSENT_PASS else pass_
-    subject = "/".join(part for part in (slug_of(idea.path), idea.surfaced_at or idea.created or "", own) if part)
+    subject = "/".join(filter(None, (slug_of(idea.path), idea.surfaced_at or idea.created)))
     return ResearchRequest(
         subject=subject,
         idea=idea.path,
@@ -174,7 +170,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         summary=summary,
         query=query_of(title, summary, private),
         links=typed_links(scrub(idea.body), written_by_agent=idea.written_by_agent, plain=web.allow),
-        local=pass_ != CONSENT_PASS,
+        local=not (vault / idea.path).with_name(f"{RELATED_MEMORIES}.md").exists(),
         network=limits.network,
         providers=names,
         bases=bases,
@@ -234,6 +230,8 @@ def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) ->
 
 
 def _state(report: Report, request: ResearchRequest, last: bool) -> str:
+    """Return what the note says: done: everything planned; partial: the budget was too small; waiting: some sources are
+    asked again; local: the user has not agreed to the network; offline: nothing answered in any attempt."""
     if report.overrun:
         return "partial"
     if report.again_at and not last:
@@ -243,26 +241,24 @@ def _state(report: Report, request: ResearchRequest, last: bool) -> str:
     return "done" if request.network else LOCAL
 
 
-def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: str, pass_: str, state: str) -> None:
+def _write(settings: Settings, job: RunningJob, request: ResearchRequest, state: str) -> None:
     """Write the research notes, then the idea's note. Repeated after a crash, it writes what is missing."""
     store = vault_store(settings)
-    folder = Path(request.folder)
-    findings = findings_in(folder)
+    findings = findings_in(Path(request.folder))
     with store.lock():
         job.check_owned()
-        if not store.exists(path):
+        if not store.exists(request.idea):
             return  # Promoted, archived or deleted meanwhile: its folder must not come back.
         kill_point("before-effect")
         for finding in findings:
             if finding.body:
-                _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
-        _write_receipt(settings, store, request, path, pass_, state, findings)
+                _write_note(store, request.idea.rpartition("/")[0], finding)
+        _write_receipt(settings, store, request, state, findings)
         kill_point("after-effect")
 
 
-def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
-    """Write one note. An existing one stays (an earlier attempt or the user wrote it) unless another pass was
-    requested; a note that the user has edited stays then, too, and the new one is written beside it."""
+def _write_note(store: VaultStore, folder: str, finding: Finding) -> None:
+    """Write one note. An existing one stays: an earlier attempt or the user wrote it."""
     # A page's title is untrusted text, too, and its heading is the only line of the note that is not quoted.
     title = _scrubbed(one_line(finding.title))
     body = _scrubbed(f"# {title}\n\n{finding.body}")
@@ -270,28 +266,12 @@ def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old
     fields[WRITTEN_HASH] = _scrubbed(hash_as_written(body))
     if finding.untrusted:
         fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
-    for number in itertools.count():
-        path = f"{folder}/{finding.name}{f'-again-{number}' if number else ''}.md"
-        try:
-            store.create(path, fields, None, body)
-            return
-        except EntryExists:
-            old = store.read(path)
-            if not replace_old or old.kind != RESEARCH_KIND:
-                return
-            if is_as_written(old):
-                store.update(path, old.content_hash, fields=fields, body=body)
-                return
+    with suppress(EntryExists):
+        store.create(f"{folder}/{finding.name}.md", fields, None, body)
 
 
 def _write_receipt(
-    settings: Settings,
-    store: VaultStore,
-    request: ResearchRequest,
-    path: str,
-    pass_: str,
-    state: str,
-    findings: list[Finding],
+    settings: Settings, store: VaultStore, request: ResearchRequest, state: str, findings: list[Finding]
 ) -> None:
     book = SpendingBook(settings.state.state_db, PURPOSE)
     units: tuple[Unit, ...] = ("seconds", "fetches", "tokens")
@@ -308,11 +288,10 @@ def _write_receipt(
     section = scrub(receipt_text(state, spent, lines_in(folder, REQUESTS_FILE), lines))
 
     def settled() -> None:
-        idea = store.read(path)
-        fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
+        idea = store.read(request.idea)
         # `updated` stays: this is no activity of the user.
-        body = _scrubbed(with_receipt(idea.body, section))
-        store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
+        fields: dict[str, StoreValue] = {STATE: _scrubbed(state), "updated": idea.updated}
+        store.update(idea.path, idea.content_hash, fields=fields, body=_scrubbed(with_receipt(idea.body, section)))
 
     with suppress(EntryNotFound):  # Promoted or deleted meanwhile.
         retry_edit(settled)

@@ -79,7 +79,7 @@ class ResearchRequest:
     """What to search for, where, and the limits. All texts in it are scrubbed."""
 
     subject: str
-    """Subject of the spending: the idea and the pass."""
+    """Subject of the spending: the idea."""
     idea: str
     """Vault-relative path of the idea's note."""
     title: str
@@ -88,7 +88,7 @@ class ResearchRequest:
     """Query for search engines; '' for none."""
     links: list[str]
     local: bool
-    """Search the vault and the user's notes; False in a pass that only adds the network."""
+    """Search the vault and the user's notes; False if an earlier attempt did."""
     network: bool
     providers: list[str]
     bases: dict[str, str]

@@ -61,8 +61,8 @@ def gc_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     journal.recover()
     found = refresh_list(settings, journal, still_owned=job.still_owned)
     asked = ask_next(settings, journal)
-    for slug, pass_ in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
-        request_research(job, slug, pass_)
+    for slug in unresearched(settings, store):  # Its capture may have been killed before it enqueued this.
+        request_research(job, slug)
     return {"listed": len(found), "asked": asked}
 
 

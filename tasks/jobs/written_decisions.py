@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...runtime.settings import Settings
 from ...services.decision_property import SETTLED_SECONDS
 from ...services.device import acting_device, acts_here
-from ...services.discovery.watchlist import VerdictOutcome, Watchlist
+from ...services.discovery.watchlist import Watchlist
 from ...services.indexing import APPLY_KEY
 from ...services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from ..queue.job import RunningJob
@@ -27,7 +27,7 @@ def apply_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     if not acts_here(reviewer.store.vault):
         # Two devices that see one decision would each carry it out, and their files would collide.
         return {"elsewhere": acting_device(reviewer.store.vault) or ""}
-    results: list[DecisionOutcome | VerdictOutcome | DecisionProblem] = [
+    results: list[DecisionOutcome | str | DecisionProblem] = [
         *reviewer.apply_notes(job.still_owned),
         *Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned),
     ]

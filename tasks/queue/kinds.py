@@ -71,7 +71,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         KindPolicy("logs.rotate", 60, priority=-2),
         # Long jobs, most of which use the network, which may be down for an evening.
         KindPolicy("research.idea", 600, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200, in_child=True,
-                   required={"slug": "text"}, optional={"pass": "text"}),
+                   required={"slug": "text"}),
         KindPolicy("skills.index", 300, priority=-2),
         KindPolicy("discover.scan", 900, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200,
                    priority=-5, in_child=True),

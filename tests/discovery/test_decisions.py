@@ -16,7 +16,7 @@ from memoryvault.pipelines.discovery import Pattern, Source, parse_sources
 from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.skills import is_lookalike
 from memoryvault.pipelines.url_identity import canonical_url, repository_of
-from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, parse_decision, parts_of
+from memoryvault.pipelines.watchlist import DISMISS, PROMOTE, Decision, parse_decision, parts_of
 from memoryvault.runtime.errors import PathRefused
 
 TODAY = date(2026, 1, 10)
@@ -251,12 +251,12 @@ def test_paraphrase_is_no_copy(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "decision"),
     [
-        ("promote", Promote()),
-        ("Dismissed", Dismiss()),
-        ("defer 2026-08-01.", Defer(date(2026, 8, 1))),
+        ("promote", PROMOTE),
+        ("Dismissed", DISMISS),
+        ("defer 2026-08-01.", Decision("deferred", date(2026, 8, 1))),
         ("promote it", None),
-        ("defer until 2026-08-01", Defer(date(2026, 8, 1))),
-        ("defer", Defer(date(2026, 2, 9))),
+        ("defer until 2026-08-01", Decision("deferred", date(2026, 8, 1))),
+        ("defer", Decision("deferred", date(2026, 2, 9))),
         ("defer 2026-13-01", None),
         ("perhaps", None),
     ],

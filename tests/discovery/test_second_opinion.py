@@ -35,7 +35,7 @@ class Model:
         self.prompts.append(request.prompt)
         if self.value is None:
             raise CompletionFailed("no answer")
-        return Completion(self.value, 500, 40)
+        return Completion(self.value, 540)
 
 
 def fetch(request: FetchRequest) -> FetchResult:
@@ -50,7 +50,7 @@ def adapted(
     description = "A skill with hooks for agents that keep commits small"
     url = url or f"https://github.com/{owner}/{title}"
     pattern = Pattern(f"{title}-{source}", url, title, description, source)
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern])
     return Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
 from memoryvault.pipelines.discovery import Pattern
-from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
+from memoryvault.pipelines.watchlist import DISMISS, PROMOTE, Decision, known_path, parts_of
 from memoryvault.runtime.errors import EntryNotFound, PathRefused
 from memoryvault.services.decision_property import DecisionProblem
 from memoryvault.services.discovery.adapting import TRUSTED_NOTE, Adaptation, owners_in
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
-from memoryvault.services.discovery.watchlist import CopyRefused, Watchlist, WatchlistWriter
+from memoryvault.services.discovery.watchlist import CopyRefused, Watchlist
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.vault.scrubbed import Scrubbed
@@ -42,7 +42,7 @@ def today() -> date:
 
 def found(bed: Bed, title: str = "commit-hook", description: str = DESCRIPTION, url: str = "") -> Pattern:
     pattern = Pattern(f"{title}-key", url or f"https://github.com/o/{title}", title, description, "source-a")
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern])
     return pattern
 
 
@@ -121,7 +121,7 @@ def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
 def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:
     found(bed)
     FoundPatterns(bed.settings.state.state_db).add(
-        [Pattern("other", "https://github.com/p/commit-hook", "commit-hook", DESCRIPTION, "source-a")], "2026-01-01"
+        [Pattern("other", "https://github.com/p/commit-hook", "commit-hook", DESCRIPTION, "source-a")]
     )
     assert sorted(str(adapted.path) for adapted in bed.adapt()) == [
         f"{FOLDER}/source-a/commit-hook-2.md",
@@ -148,9 +148,9 @@ def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
     first = as_json(bed, "skills", "adapt", "--limit", "2", "--skip-network")
     assert (first["evaluated_count"], first["written_count"], first["limit_reached"]) == (2, 2, True)
     second = as_json(bed, "skills", "adapt")
-    assert (second["evaluated_count"], second["skipped_count"], second["limit_reached"]) == (1, 2, False)
+    assert (second["evaluated_count"], second["limit_reached"]) == (1, False)
     third = as_json(bed, "skills", "adapt")
-    assert (third["evaluated_count"], third["written_count"], third["skipped_count"]) == (0, 0, 3)
+    assert (third["evaluated_count"], third["written_count"]) == (0, 0)
 
 
 def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
@@ -163,13 +163,9 @@ def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
 # --- the guard ---
 
 
-def writer(bed: Bed) -> WatchlistWriter:
-    return bed.watchlist.writer
-
-
 def put(bed: Bed, source: str, pattern: str, body: str = "Our words.", made_from: str = "") -> str:
     text = Scrubbed(body)
-    return writer(bed).write(source, pattern, {}, Scrubbed("t"), text, made_from=[made_from], run="r")
+    return bed.watchlist.propose(source, pattern, {}, Scrubbed("t"), text, made_from=[made_from], run="r")
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "_archive", "a/b", "a\\b", "A", "a.md", "a\n", "ä", "x" * 81])
@@ -203,7 +199,7 @@ def test_the_writer_refuses_what_its_source_says(bed: Bed) -> None:
 def three(bed: Bed) -> Bed:
     for name, confidence in (("entry-one", "HIGH"), ("entry-two", "MEDIUM"), ("entry-three", "HIGH")):
         fields = {"status": "pending", "confidence": Scrubbed(confidence), "identity": Scrubbed(f"x.org/{name} k")}
-        writer(bed).write("source-a", name, fields, Scrubbed(name), Scrubbed("Text."), made_from=[], run="r")
+        bed.watchlist.propose("source-a", name, fields, Scrubbed(name), Scrubbed("Text."), made_from=[], run="r")
     return bed
 
 
@@ -237,9 +233,9 @@ def test_a_pattern_with_a_note_is_never_proposed_again_even_without_the_state(be
     assert adapted.path is not None
     assert "abcd1234efgh5678" not in "".join(bed.files().values())
     if status == "dismissed":
-        bed.watchlist.decide(adapted.path, Dismiss(), run="r")
+        bed.watchlist.decide(adapted.path, DISMISS, run="r")
     bed.delete_state()
-    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern])
     assert bed.adapt() == []
     assert [note.status for note in bed.notes()] == [status]
 
@@ -258,7 +254,7 @@ def test_deferring_hides_until_the_day(three: Bed) -> None:
 def test_a_decision_can_be_taken_back(three: Bed) -> None:
     path = f"{FOLDER}/source-a/entry-one.md"
     before = three.files()
-    three.watchlist.decide(path, Dismiss(), run="r")
+    three.watchlist.decide(path, DISMISS, run="r")
     assert three.reviewer.undo_last() is not None
     assert three.files() == before
 
@@ -268,8 +264,8 @@ def test_an_archived_name_is_not_overwritten(three: Bed) -> None:
     archived = three.vault / FOLDER / "_archive" / "source-a" / "entry-one.md"
     archived.parent.mkdir(parents=True)
     archived.write_text("mine", "utf-8")
-    decided = three.watchlist.decide(path, Dismiss(), run="r")
-    assert decided.now == f"{FOLDER}/_archive/source-a/entry-one-2.md"
+    decided = three.watchlist.decide(path, DISMISS, run="r")
+    assert decided == f"{FOLDER}/_archive/source-a/entry-one-2.md"
     assert archived.read_text("utf-8") == "mine"
 
 
@@ -278,9 +274,9 @@ def test_a_pattern_that_the_user_renamed_in_obsidian_is_decided_like_the_others(
     (folder / "entry-one.md").rename(folder / "Retry? (v2).md")
     path = known_path("source-a", "Retry? (v2)")
     assert parts_of(path) == ("source-a", "Retry? (v2)")
-    decided = three.watchlist.decide(path, Dismiss(), run="r")
-    assert decided.now == f"{FOLDER}/_archive/source-a/Retry? (v2).md"
-    assert (three.vault / decided.now).exists()
+    decided = three.watchlist.decide(path, DISMISS, run="r")
+    assert decided == f"{FOLDER}/_archive/source-a/Retry? (v2).md"
+    assert (three.vault / decided).exists()
 
 
 @pytest.mark.parametrize(
@@ -339,8 +335,8 @@ def test_the_worker_carries_out_what_stands_in_notes(three: Bed) -> None:
     assert three.store.exists(f"{FOLDER}/_archive/source-a/entry-two.md")
 
 
-@pytest.mark.parametrize("decision", [Promote(), Dismiss(), Defer(date(2099, 1, 1))])
-def test_no_decision_reaches_another_folder(bed: Bed, decision: Promote | Dismiss | Defer) -> None:
+@pytest.mark.parametrize("decision", [PROMOTE, DISMISS, Decision("deferred", date(2099, 1, 1))])
+def test_no_decision_reaches_another_folder(bed: Bed, decision: Decision) -> None:
     path = "personal-private/preferences/rule.md"
     bed.store.create(path, {"kind": "preferences"}, None, Scrubbed("My rule."))
     before = bed.files()

@@ -104,7 +104,7 @@ def test_text_written_by_research_does_not_count_as_activity(bed: Bed, one: Path
     assert stale(bed) == ["one"]
     header, _, body = one.read_text().removeprefix("---\n").partition("---\n")
     body = with_receipt(body, receipt_text("local", {}, [], []))
-    one.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}")
+    one.write_text(f"---\n{header}research: local\n---\n{body}")
     assert stale(bed) == ["one"]
     one.write_text(one.read_text().replace("Something about", "Something more about"))
     assert stale(bed) == []

@@ -13,7 +13,7 @@ from memoryvault.runtime.settings import Settings
 from memoryvault.services.ideas.ledger import find_idea
 from memoryvault.services.ideas.research import request_research
 from memoryvault.services.spending import SpendingSum, spent_since
-from memoryvault.tasks.jobs.research import WebAccess, research_handler
+from memoryvault.tasks.jobs.research import WebAccess, enqueue_missing_research, research_handler
 from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
@@ -81,11 +81,17 @@ class ResearchBed:
         rows: tuple[SpendingSum, ...] = spent_since(self.settings.state.state_db, "2000-01-01")
         return {row.unit: row.spent for row in rows if row.purpose == PURPOSE}
 
-    def run(self, access: WebAccess | None = None, slug: str = SLUG, pass_: str = "", **changes: object) -> RunReport:
+    def run(self, access: WebAccess | None = None, slug: str = SLUG, **changes: object) -> RunReport:
         """Enqueue the research, run it to its end (retries follow at once) and return how it went."""
         with open_ledger(self.settings) as ledger:
-            request_research(ledger, slug, pass_)
+            request_research(ledger, slug)
         return worker(self.settings, access, **changes).run_until_idle(60.0)
+
+    def run_again(self, access: WebAccess) -> None:
+        """Let a new worker find what is still to be looked up."""
+        with open_ledger(self.settings) as ledger:
+            enqueue_missing_research(self.settings, ledger)
+        worker(self.settings, access).run_until_idle(60.0)
 
     def run_out(self, access: WebAccess) -> None:
         until = time.monotonic() + 30
@@ -96,10 +102,6 @@ class ResearchBed:
                 if not any(job.state == "queued" for job in ledger.list_jobs()):
                     return
         raise AssertionError("it never ended")
-
-    def command(self, *arguments: str) -> Any:
-        """Output of `memory … --json`."""
-        return json.loads(forked.memory(self.bed.env, *arguments, "--json").stdout)
 
     def job(self) -> Job:
         with open_ledger(self.settings) as ledger:

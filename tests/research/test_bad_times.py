@@ -168,9 +168,7 @@ def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: Resea
     local, before = bed.spent(), bed.note("related-obsidian")
     assert "research: local" in bed.note("_index")
     bed.configure(network=True)
-    with open_ledger(bed.settings) as ledger:
-        enqueue_missing_research(bed.settings, ledger)
-    worker(bed.settings, access_to(web)).run_until_idle(60.0)
+    bed.run_again(access_to(web))
     assert bed.state == "done"
     assert len(web.requests) == 3
     assert bed.note("related-obsidian") == before, "what is on this machine is not gone through again"
@@ -185,7 +183,7 @@ def test_a_waiting_pass_is_not_doubled_by_a_new_worker_and_ends_with_the_outage(
     bed.idea()
     bed.run()
     bed.configure(network=True)
-    bed.run(NOWHERE, pass_="consent")
+    bed.run(NOWHERE)
     assert bed.state == "waiting"
     with open_ledger(bed.settings) as ledger:
         before = len(ledger.list_jobs())
@@ -197,31 +195,29 @@ def test_a_waiting_pass_is_not_doubled_by_a_new_worker_and_ends_with_the_outage(
     assert "not resolved" not in bed.note("_index"), "what was answered since"
 
 
-def test_waiting_pass_whose_job_is_gone_is_requested_again(online: ResearchBed, web: Site) -> None:
-    """In the first one there is no budget left."""
+def test_research_that_waits_and_whose_job_is_gone_is_requested_again(online: ResearchBed, web: Site) -> None:
     online.idea()
-    online.run(access_to(web))
-    pass_ = online.command("idea", "research", SLUG)["pass"]
-    worker(online.settings, NOWHERE, backoff_base_seconds=60.0, backoff_cap_seconds=60.0).run_until_idle(60.0)
+    quick = worker(online.settings, NOWHERE, backoff_base_seconds=60.0, backoff_cap_seconds=60.0)
+    with open_ledger(online.settings) as ledger:
+        enqueue_missing_research(online.settings, ledger)
+    quick.run_until_idle(60.0)
+    assert "research: waiting" in online.note("_index")
     for path in Path(online.settings.state.root).glob("queue.db*"):
         path.unlink()
-    assert online.command("idea", "research", SLUG)["pass"] == pass_
-    worker(online.settings, access_to(web)).run_until_idle(60.0)
+    online.run_again(access_to(web))
     assert online.state == "done"
 
 
-def test_another_pass_can_be_asked_for(online: ResearchBed, web: Site) -> None:
-    """After a time offline: a new budget, since the user asks; asked for twice it is done once."""
+def test_an_idea_without_its_state_is_looked_up_again(online: ResearchBed, web: Site) -> None:
+    """After a time offline: the user has deleted the property."""
     online.idea()
-    assert online.command("idea", "research", SLUG)["pass"] == "", "it was never looked up"
-    worker(online.settings, NOWHERE, backoff_base_seconds=0.0).run_until_idle(60.0)
+    online.run(NOWHERE)
     online.run_out(NOWHERE)
-    assert online.state == "offline"
-    again = online.command("idea", "research", SLUG)
-    assert again["pass"]
-    assert online.command("idea", "research", SLUG)["job"] == again["job"]
-    worker(online.settings, access_to(web)).run_until_idle(60.0)
-    assert "research: done" in online.note("_index")
+    text = online.note("_index")
+    assert "research: offline\n" in text
+    (online.folder / "_index.md").write_text(text.replace("research: offline\n", ""), "utf-8")
+    online.run_again(access_to(web))
+    assert online.state == "done"
     assert len(web.requests) == 3
 
 

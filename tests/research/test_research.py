@@ -108,8 +108,9 @@ def test_a_home_folder_that_is_no_obsidian_vault_is_not_gone_through(bed: Resear
     bed.run()
     assert bed.notes() == ["related-memoryvault"]
     (bed.bed.root / ".obsidian").mkdir()
-    bed.run(pass_="again")
-    assert "Tomatoes" in bed.note("related-obsidian")
+    bed.idea(slug="another")
+    bed.run(slug="another")
+    assert "Tomatoes" in (bed.folder.parent / "another" / "related-obsidian.md").read_text("utf-8")
 
 
 def test_an_idea_that_is_gone_is_no_failure(bed: ResearchBed) -> None:
@@ -325,34 +326,6 @@ def test_a_child_that_hangs_is_killed_and_what_it_found_is_kept(online: Research
     assert status == 0
     assert online.state == "partial"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
-
-
-def test_another_pass_has_a_budget_of_its_own_and_the_same_one_has_not(online: ResearchBed, web: Site) -> None:
-    online.idea()
-    online.run(access_to(web))
-    online.run(access_to(web))
-    assert len(web.requests) == 3
-    online.run(access_to(web), pass_="again")
-    assert len(web.requests) == 6
-    online.run(access_to(web), pass_="again")
-    assert len(web.requests) == 6
-
-
-def test_edits_of_research_notes_survive_another_pass(bed: ResearchBed) -> None:
-    bed.own_note("Tomatoes.md", TOMATOES)
-    bed.idea()
-    bed.run()
-    for name in ("_index", "related-obsidian"):
-        with open(bed.folder / f"{name}.md", "a", encoding="utf-8") as file:
-            file.write(f"\nMy own line in {name}.\n")
-    bed.own_note("Robots.md", "# Robots\n\nA greenhouse robot waters tomatoes at night.\n")
-    for pass_ in ("second", "third"):
-        bed.run(pass_=pass_)
-        assert "My own line in _index." in bed.note("_index")
-        assert "My own line in related-obsidian." in bed.note("related-obsidian")
-        assert "[[Robots|" not in bed.note("related-obsidian")
-        assert "[[Robots|" in bed.note("related-obsidian-again-1")
-    assert bed.notes() == ["related-memoryvault", "related-obsidian", "related-obsidian-again-1"]
 
 
 # ---- taken back

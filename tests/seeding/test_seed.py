@@ -8,13 +8,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.pipelines.seeding import decision_in, memory_in, rules_in
+from memoryvault.pipelines.seeding import decision_in, rules_in
 from memoryvault.runtime.errors import UsageError
 from memoryvault.runtime.layout import REVIEW
 from memoryvault.services.evolving import evolve
 from memoryvault.services.seeding import Seeding
 from memoryvault.services.undoing import Selector
-from memoryvault.sources.instructions import Unread, project_key, repository_files
+from memoryvault.sources.instructions import Unread, repository_files
 from memoryvault.tests.support.files import put
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -168,10 +168,7 @@ def test_links_nested_files_and_the_code_of_others(bed: Bed, shop: Path, tmp_pat
     ]
 
 
-def test_the_agents_own_notes_and_the_users_instructions(bed: Bed, shop: Path, tmp_path: Path) -> None:
-    memory = tmp_path / "claude" / "projects" / project_key(str(shop)) / "memory"
-    put(memory / "MEMORY.md", "- [T](t.md) — hook\n")
-    put(memory / "t.md", "---\nname: t\ndescription: Tests need Redis\nmetadata:\n  type: project\n---\n\nPort 1.\n")
+def test_the_users_instructions_to_each_agent(bed: Bed, shop: Path, tmp_path: Path) -> None:
     put(tmp_path / "claude/CLAUDE.md", "- Always answer in English.\n")
     put(tmp_path / "home/.gemini/GEMINI.md", "- Never use emoji.\n")
     put(tmp_path / "home/.config/opencode/AGENTS.md", "- Prefer short functions.\n")
@@ -181,17 +178,7 @@ def test_the_agents_own_notes_and_the_users_instructions(bed: Bed, shop: Path, t
         "Always answer in English": ("preferences", None),
         "Never use emoji": ("preferences", None),
         "Prefer short functions": ("preferences", None),
-        "Tests need Redis": ("convention", "shop"),
     }
-
-
-def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "claude" / "projects" / project_key(str(shop))
-    put(folder / "memory" / "t.md", "---\ndescription: Tests need Redis\ntype: project\n---\nPort 1.\n")
-    (folder / "s.jsonl").write_text('{"cwd": "/elsewhere/other_shop"}\n')
-    plan = seeding(bed).plan([shop])
-    assert plan.chosen == ()
-    assert [one.why for one in plan.unread] == ["it is about /elsewhere/other_shop"]
 
 
 def test_a_folder_that_is_none(bed: Bed, tmp_path: Path) -> None:
@@ -209,7 +196,7 @@ def test_a_folder_that_may_not_be_looked_into_is_left_out() -> None:
         if is_root:
             os.seteuid(65534)
         try:
-            found = [*repository_files(closed, None)]
+            found = [*repository_files(closed)]
         finally:
             if is_root:
                 os.seteuid(0)
@@ -324,18 +311,3 @@ def test_a_record_without_a_section_of_its_own_gives_what_comes_first() -> None:
 def test_a_decision_that_is_not_in_force_gives_nothing(status: str) -> None:
     assert decision_in(decision(status)) is None
     assert decision_in(f"- Status: {status}\n" + decision("")) is None
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        "name: x\ndescription: Emoji in reviews\ntype: feedback",
-        "description: Emoji in reviews\nmetadata:\n  type: user",
-    ],
-)
-def test_an_agents_note_is_read_in_every_generation(header: str) -> None:
-    found = memory_in(f"---\n{header}\n---\n\nUse them.\n\n**Why:** fun.\n")
-    assert found is not None
-    assert (found.kind, found.statement) == ("preferences", "Emoji in reviews")
-    assert "**Why:** fun." in found.detail
-    assert memory_in("# Notes without a header\n") is None

@@ -33,7 +33,7 @@ def test_the_answer_and_its_usage_are_read_whether_it_streams_or_not(model: Loop
     model.streams = streams
     completion = ask(model)
     assert completion.value == {"candidates": []}
-    assert (completion.input_tokens, completion.output_tokens, completion.tokens) == (700, 40, 740)
+    assert completion.tokens == 740
 
 
 def test_the_request_names_model_schema_and_limit(model: LoopbackModel) -> None:

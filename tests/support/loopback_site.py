@@ -6,7 +6,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -80,8 +80,6 @@ def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
             reply = running.replies.get(self.path.partition("?")[0], Reply(status=404))
             if callable(reply):
                 reply = reply(self.path)
-            if self.headers.get("if-none-match", "") == reply.headers.get("etag"):
-                reply = replace(reply, status=304, body=b"")
             with contextlib.suppress(OSError):
                 self._send(reply)
             self.close_connection = True

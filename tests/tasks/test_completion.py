@@ -13,6 +13,7 @@ from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.completion import BudgetedCompleter, completer_of, estimated_tokens
 from memoryvault.services.spending import Cap, SpendingBook, spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
+from memoryvault.sources.completion.completer import total_tokens
 from memoryvault.sources.completion.openai import OpenAICompleter
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
@@ -105,7 +106,7 @@ def test_claude_runs_headless_without_hooks_tools_or_a_stored_session(sandbox: S
         "NODE_OPTIONS": "--require /repo/evil.js",
     }
     completion = ask(settings_with(sandbox, shaped, miner="claude", agent_command=str(agent.program)))
-    assert completion == Completion({"candidates": [1]}, 900, 60)
+    assert completion == Completion({"candidates": [1]}, 960)
     (call,) = agent.calls
     argv = call["argv"]
     assert argv[:5] == ["-p", "--safe-mode", "--tools", "", "--strict-mcp-config"]
@@ -139,7 +140,7 @@ def test_codex_runs_read_only_and_leaves_no_session(sandbox: Sandbox) -> None:
     agent = StandInAgent(sandbox.root / "bin", "codex")
     agent.tell(answer={"candidates": [2]})
     completion = ask(settings_with(sandbox, miner="codex", agent_command=str(agent.program)))
-    assert completion == Completion({"candidates": [2]}, 900, 60)
+    assert completion == Completion({"candidates": [2]}, 960)
     (call,) = agent.calls
     assert call["argv"][:5] == ["exec", "--ephemeral", "--skip-git-repo-check", "-s", "read-only"]
     assert "features.hooks=false" in call["argv"]
@@ -239,10 +240,10 @@ ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
 @pytest.mark.parametrize(
     ("outcome", "spent"),
     [
-        (Completion({}, 70, 5), 75),
-        (Completion({}, None, None), ESTIMATE),
-        (Completion({}, 10**30, 5), ESTIMATE),
-        (Completion({}, 2**62, 2**62), ESTIMATE),
+        (Completion({}, 75), 75),
+        (Completion({}), ESTIMATE),
+        (Completion({}, total_tokens(10**30, 5)), ESTIMATE),
+        (Completion({}, total_tokens(2**62, 2**62)), ESTIMATE),
         (CompletionFailed("it broke off"), ESTIMATE),
         (CompletionFailed("turned away", may_have_cost=False), 0),
     ],

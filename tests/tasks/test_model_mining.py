@@ -22,7 +22,6 @@ from memoryvault.services import model_mining
 from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.services.model_mining import ANSWERS_FOLDER, AnswerCache
 from memoryvault.services.spending import SpendingSum, spent_since
-from memoryvault.sources.completion import Completion
 from memoryvault.tests.sources.records import SESSION, assistant, human, text_block
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -203,7 +202,7 @@ def test_an_answer_that_cannot_be_kept_is_used_all_the_same(sandbox: Sandbox, mo
 def test_an_answer_and_its_name_are_synced(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings(sandbox.environment)
     synced = record_syncs(monkeypatch)
-    AnswerCache(settings.state).put("k", Completion({}, 1, 1))
+    AnswerCache(settings.state).put("k", {})
     folder = Path(settings.state.cache, ANSWERS_FOLDER)
     assert synced == [(folder / "k.json").stat().st_ino, folder.stat().st_ino]
 
