@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..pipelines.discovery import Source, SourcesNote
 from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
-from ..services.discovery.scan import Discovery, ScanReport, SourceReport, seed_sources
+from ..services.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
 from .context import Context
-from .output import add_json, counted, note, print_json
+from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = f"""example:
-  memory skills discover
-  memory skills discover --all
+  memory skills discover --dry-run
+  memory skills discover --source anthropics-skills
 
 The sources stand in {SOURCES_NOTE}. Nothing is fetched before that note says `confirmed: true`.
 """
@@ -24,6 +25,8 @@ The sources stand in {SOURCES_NOTE}. Nothing is fetched before that note says `c
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory skills discover`."""
+    parser.add_argument("--dry-run", action="store_true", help="show the sources; ask nobody, write nothing")
+    parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
     parser.add_argument("--all", action="store_true", help="propose also what was there at a source's first scan")
     add_json(parser)
 
@@ -32,15 +35,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Scan; return 1 if a source could not be read."""
     _ = context.state
     discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
-    seeded = seed_sources(context.store)
-    sources = discovery.note()
+    is_new = not context.store.exists(SOURCES_NOTE)
+    sources = discovery.proposed() if is_new else discovery.note()
     for problem in sources.problems:
         note(f"memory: {SOURCES_NOTE}: {problem}")
+    chosen = sources_called(args.source, sources)
+    if args.dry_run:
+        return _dry_run(args, sources, chosen, is_new)
+    seeded = discovery.seed()
     if seeded:
         note(f"memory: wrote {SOURCES_NOTE} as a proposal; look at it, then set `confirmed: true` there")
         return _print_result(args, ScanReport(), sources, seeded)
     progress = _show_progress if sys.stderr.isatty() and not args.json else None
-    report = discovery.scan(everything=args.all, on_source=progress)
+    report = discovery.scan(args.source, everything=args.all, on_source=progress)
     for problem in report.problems:
         if problem not in sources.problems:
             note(f"memory: {SOURCES_NOTE}: {problem}")
@@ -49,6 +56,30 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _show_progress(source: Source, number: int, of: int) -> None:
     note(f"[{number + 1}/{of}] {source.slug}")
+
+
+def _dry_run(args: argparse.Namespace, sources: SourcesNote, chosen: Sequence[Source], is_new: bool) -> int:
+    if args.json:
+        print_json(
+            {
+                "confirmed": sources.confirmed,
+                "whitelist_seeded": False,
+                "total_sources": len(sources.sources),
+                "skipped_dry_run": len(chosen),
+                "fetched": 0,
+                "sources": [_source_as_json(source) for source in chosen],
+                "problems": list(sources.problems),
+            }
+        )
+        return 0
+    print_table(("name", "kind", "what"), [(s.slug, s.kind, s.target) for s in chosen])
+    state = "confirmed" if sources.confirmed else "not confirmed: nothing is fetched"
+    print(f"\n{counted(len(chosen), 'source')}, {state}")
+    if is_new:
+        note(
+            f"memory: these are proposed; without --dry-run they are written to {SOURCES_NOTE}, where you confirm them"
+        )
+    return 0
 
 
 def _print_result(args: argparse.Namespace, report: ScanReport, sources: SourcesNote, seeded: bool) -> int:
@@ -91,11 +122,13 @@ def _describe_report(report: SourceReport) -> str:
     return "could not be read" if report.state == "error" else report.detail
 
 
+def _source_as_json(source: Source) -> dict[str, Any]:
+    return {"name": source.slug, "kind": source.kind, "target": source.target}
+
+
 def _report(report: SourceReport) -> dict[str, Any]:
     return {
-        "name": report.source.slug,
-        "kind": report.source.kind,
-        "target": report.source.target,
+        **_source_as_json(report.source),
         "state": report.state,
         "listed": report.listed,
         "new": len(report.new),

@@ -81,7 +81,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "import migrate": Command("migrate", "copy the notes of an older system into the vault", {"--dry-run": READS}),
     "skills index": Command("index_skills", "write one entry for each skill on this machine", {"--dry-run": READS}),
-    "skills discover": Command("discover_skills", "look for new skills in the sources that you confirmed", CHANGES),
+    "skills discover": Command(
+        "discover_skills", "look for new skills in the sources that you confirmed", {"--dry-run": READS}
+    ),
     "skills adapt": Command("adapt_skills", "judge found skills; put those worth adopting on the watchlist", CHANGES),
     "skills watchlist": Command("watchlist", "decide on patterns to adopt: promote, dismiss, defer", {"list": READS}),
     "vault inbox": Command(

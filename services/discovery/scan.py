@@ -24,7 +24,7 @@ from ...pipelines.discovery import (
     remembered,
 )
 from ...runtime.days import local_day
-from ...runtime.errors import MemoryVaultError
+from ...runtime.errors import MemoryVaultError, UsageError
 from ...runtime.layout import expand_home
 from ...runtime.settings import Settings
 from ...sources.discovery.github import raw_address, search_address, tree_address
@@ -108,6 +108,14 @@ class Discovery:
         self._clock = clock
         self._pause = pause
 
+    def seed(self) -> bool:
+        """Write the note as a proposal if there is none; return whether it was written. Raises VaultUnavailable."""
+        return seed_note(self.store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": False})
+
+    def proposed(self) -> SourcesNote:
+        """Return the text of the note that `seed` writes."""
+        return parse_sources(SOURCES_BODY, False)
+
     def note(self) -> SourcesNote:
         """Return the parsed note. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         entry = self.store.read(SOURCES_NOTE)
@@ -119,35 +127,36 @@ class Discovery:
 
     def scan(
         self,
+        only: str | None = None,
         *,
         everything: bool = False,
         still_owned: Callable[[], bool] = lambda: True,
         on_source: Callable[[Source, int, int], None] | None = None,
     ) -> ScanReport:
-        """Ask each source for new patterns.
+        """Ask each source, or `only` the one with this slug or address, for new patterns.
 
         A source's first scan records what it lists as known and proposes nothing; `everything` proposes all that was
-        not found before. Raises NotConfirmed, and the errors of `note`.
+        not found before. Raises NotConfirmed, UsageError, and the errors of `note`.
         """
         note = self.note()
         if not note.confirmed:
             raise NotConfirmed(
                 f"the sources are not confirmed: look at {SOURCES_NOTE} in the vault and set `confirmed: true` there"
             )
-        asked = len(note.sources)
+        chosen = sources_called(only, note)
         reports: list[SourceReport] = []
-        for number, source in enumerate(note.sources):
+        for number, source in enumerate(chosen):
             if not still_owned():
                 break
             # A scan takes minutes: sources that the user removes meanwhile are not asked any more.
             current = sources_of(self.store)
             if not current.confirmed:
-                left = f"no longer confirmed: {counted(asked - number, 'source was', 'sources were')} not asked"
+                left = f"no longer confirmed: {counted(len(chosen) - number, 'source was', 'sources were')} not asked"
                 return ScanReport(tuple(reports), (*note.problems, left))
             if source.identity not in {one.identity for one in current.sources}:
                 continue
             if on_source is not None:
-                on_source(source, number, asked)
+                on_source(source, number, len(chosen))
             reports.append(self._scan(source, everything))
         return ScanReport(tuple(reports), note.problems)
 
@@ -203,6 +212,11 @@ class Discovery:
         return local_day(self._clock())
 
 
-def seed_sources(store: VaultStore, *, confirmed: bool = False) -> bool:
-    """Write the note with the sources if there is none; return whether it was written. Raises VaultUnavailable."""
-    return seed_note(store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": confirmed})
+def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
+    """Return all sources, or the one with this slug or address. Raises UsageError if there is none."""
+    chosen = [source for source in note.sources if name in (None, source.slug, source.target)]
+    if name is not None and not chosen:
+        raise UsageError(
+            f"{name} is not a source: {', '.join(source.slug for source in note.sources) or 'there is none'}"
+        )
+    return chosen

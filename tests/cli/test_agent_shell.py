@@ -53,7 +53,7 @@ READING_OPTIONS = {
     "--floor", "--follow", "--forget", "--group", "--help", "--host", "--inbox", "--include-inbox",
     "--json", "--kind", "--last", "--left-out", "--level", "--limit", "--lines", "--most", "--of", "--path",
     "--project", "--queries", "--reference", "--reset", "--resolution", "--root", "--session", "--since",
-    "--skip-network", "--state", "--status", "--stay", "--stdin", "--tag", "--timeout", "--until-idle",
+    "--skip-network", "--source", "--state", "--status", "--stay", "--stdin", "--tag", "--timeout", "--until-idle",
     "--updated-since", "--user", "-k",
 }  # fmt: skip
 """Of uses that read: they choose or format what is read, or count only beside what makes the use one that changes."""
@@ -111,7 +111,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "vault inbox triage --yes", "undo --yes", "undo --last --yes", "undo --of reflection --yes",
         "undo --of agent --yes",
         "idea surface maps", "idea archive maps", "idea delete maps", "idea keep maps", "idea restore maps",
-        "vault scrub --apply",
+        "idea research maps", "vault scrub --apply",
         "vault topics write deploy --project other --type project --description d --body B",
         "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",

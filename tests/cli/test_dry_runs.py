@@ -23,6 +23,7 @@ LINES = {
     "skills index": ("skills index --dry-run", "skills index --path {skills} --dry-run"),
     "import seed": ("import seed {repository} --dry-run",),
     "vault topics": ("vault topics import --dry-run",),
+    "skills discover": ("skills discover --dry-run",),
     "import migrate": ("import migrate contextvault {old} --dry-run",),
 }
 """Of every command that has the option; each of them would write something without it, or may."""
@@ -79,3 +80,18 @@ def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox, line: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
     assert everything(sandbox) == before
+
+
+def test_unconfirmed_sources_are_shown_as_proposed(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    shown = sandbox.json("skills", "discover", "--dry-run")
+    assert (shown["confirmed"], shown["whitelist_seeded"], shown["total_sources"]) == (False, False, 4)
+    first, *_ = shown["sources"]
+    only = sandbox.run("skills", "discover", "--dry-run", "--source", first["name"])
+    assert (first["target"] in only.stdout, "1 source, not confirmed" in only.stdout) == (True, True)
+    assert "without --dry-run they are written to _meta/" in only.stderr
+    for options in ([], ["--dry-run"]):
+        assert first["name"] in sandbox.refused("skills", "discover", "--source", "foo", *options, code=2)
+    assert list(sandbox.vault.iterdir()) == []
+    assert sandbox.json("skills", "discover")["whitelist_seeded"] is True
+    assert sandbox.json("skills", "discover", "--dry-run")["sources"] == shown["sources"]

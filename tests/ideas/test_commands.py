@@ -50,7 +50,7 @@ def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbo
     assert "So, a parser?\n" in listed.split("## ")[-1]
 
 
-@pytest.mark.parametrize("line", ["idea show x", "idea restore x", "promote idea x"])
+@pytest.mark.parametrize("line", ["idea show x", "idea research x", "idea restore x", "promote idea x"])
 def test_an_idea_that_is_not_there_is_told_in_one_line(sandbox: Sandbox, line: str) -> None:
     done = sandbox.run(*line.split())
     assert (done.returncode, done.stdout) == (1, "")
