@@ -46,6 +46,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if seeded:
         note(f"memory: wrote {TRUSTED_NOTE}: the owners that you trust more")
     waiting = adaptation.ranked()
+    skipped = adaptation.found.judged()
     results = []
     written = False
     try:
@@ -55,11 +56,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     finally:
         if written:
             request_indexing(context.settings)
-    _print(args, results, len(waiting) - len(results), seeded)
+    _print(args, results, skipped, len(waiting) - len(results), seeded)
     return 0
 
 
-def _print(args: argparse.Namespace, results: list[AdaptationOutcome], left: int, seeded: bool) -> None:
+def _print(args: argparse.Namespace, results: list[AdaptationOutcome], skipped: int, left: int, seeded: bool) -> None:
     written = [result for result in results if result.path is not None]
     levels = [result.judgement.confidence for result in results if result.judgement is not None]
     if args.json:
@@ -67,6 +68,7 @@ def _print(args: argparse.Namespace, results: list[AdaptationOutcome], left: int
             {
                 "evaluated_count": len(results),
                 "written_count": len(written),
+                "skipped_count": skipped,
                 "high_count": levels.count(Confidence.HIGH),
                 "medium_count": levels.count(Confidence.MEDIUM),
                 "low_count": levels.count(Confidence.LOW),

@@ -40,6 +40,10 @@ class FoundPatterns:
         rows = self._rows.all()
         return [Pattern(**rows[key]["pattern"]) for key in sorted(rows) if not rows[key]["confidence"]]
 
+    def judged(self) -> int:
+        """Return the number of patterns with a verdict."""
+        return sum(bool(row["confidence"]) for row in self._rows.all().values())
+
     def judge(self, key: str, verdict: str) -> None:
         """Store a verdict."""
         row = self._rows.get(key)

@@ -148,9 +148,9 @@ def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
     first = as_json(bed, "skills", "adapt", "--limit", "2", "--skip-network")
     assert (first["evaluated_count"], first["written_count"], first["limit_reached"]) == (2, 2, True)
     second = as_json(bed, "skills", "adapt")
-    assert (second["evaluated_count"], second["limit_reached"]) == (1, False)
+    assert (second["evaluated_count"], second["skipped_count"], second["limit_reached"]) == (1, 2, False)
     third = as_json(bed, "skills", "adapt")
-    assert (third["evaluated_count"], third["written_count"]) == (0, 0)
+    assert (third["evaluated_count"], third["written_count"], third["skipped_count"]) == (0, 0, 3)
 
 
 def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
