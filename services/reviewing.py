@@ -208,7 +208,7 @@ class Reviewer:
     def last_decision(self, path: str | None = None) -> Act | None:
         """Return the newest decision that is not undone; with `path`, the one that made that note what it is."""
         undone: set[str] = set()
-        for act in self.journal.newest_decisions():
+        for act in self.journal.newest():
             undone.update(act.undoes)  # An undo comes after the act that it undoes.
             made = [change.path for change in act.changes if change.after_hash is not None]
             if act.actor == "review" and act.id not in undone and (path is None or path in made):
@@ -217,7 +217,7 @@ class Reviewer:
 
     def what_became_of(self, path: str) -> Act | None:
         """Return the newest act that moved a waiting note from its place; None if there is none."""
-        return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
+        return next((act for act in self.journal.newest() if _removed(act, path)), None)
 
     def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
         """Undo the last decision, or with `path` the one that made that note what it is; return None if there is none.

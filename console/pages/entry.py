@@ -162,7 +162,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
     steps: list[_Step] = []
     paths = {entry.path}
     later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
-    for act in journal.newest_of(paths):
+    for act in journal.newest():
         touched = [change for change in act.changes if change.path in paths]
         if not touched:
             continue
