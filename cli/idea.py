@@ -11,7 +11,7 @@ from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..services.agent_proposals import AgentProposals
-from ..services.ideas.archive import put_away, put_away_ideas, restore
+from ..services.ideas.archive import promote, put_away, put_away_ideas, restore
 from ..services.ideas.incubator import refresh_list
 from ..services.ideas.ledger import (
     find_idea,
@@ -20,7 +20,6 @@ from ..services.ideas.ledger import (
     is_surfaced,
     link_of,
     pitch_of,
-    promote,
     research_key,
     said_on,
     slug_of,
@@ -241,12 +240,14 @@ def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
 
 def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
     """Move the idea's folder, with all its files, to personal-projects/<name>/."""
-    done = promote(context.settings, Journal(context.state, context.store), slug, name=args.name)
+    journal = Journal(context.state, context.store)
+    done = promote(journal, slug, name=args.name, ideas_file=context.settings.ideas_path)
     request_indexing(context.settings)
     if args.json:
-        print_json({"promoted": True, "slug": done.slug, "path": done.path, "ideas_annotation": done.annotation})
+        print_json({"promoted": True, "slug": done.slug, "path": done.path, "in_ideas_file": done.in_ideas_file})
     else:
-        print(f"{result_path(context.vault / done.path)}\n{_ANNOTATION[done.annotation]}")
+        says = "says so" if done.in_ideas_file else "does not say so: it has no section of it, or cannot be written"
+        print(f"{result_path(context.vault / done.path)}\n{context.settings.ideas_path.name} {says}")
     return 0
 
 
@@ -259,12 +260,6 @@ def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -
     return 0
 
 
-_ANNOTATION = {
-    "written": "Ideas.md says so",
-    "no_ideas_file": "there is no Ideas.md",
-    "no_section": "Ideas.md has no section of it",
-    "not_writable": "Ideas.md could not be written and does not say so",
-}
 _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _list, "gc": _gc}
 _WITH_SLUG: Mapping[str, Callable[[str, argparse.Namespace, Context], int]] = {
     "show": _show,
