@@ -38,6 +38,7 @@ from .output import (
     cut,
     note,
     print_json,
+    print_result,
     print_table,
     report_passed_over,
     result_path,
@@ -104,7 +105,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
         raise UsageError("an idea needs a title and a summary, and one of them is empty")
     if context.agent:
         proposed = AgentProposals(context.settings, context.store).propose("idea", title, summary)
-        return report_proposed(proposed, context, as_json=args.json)
+        return report_proposed(proposed, context, args)
     clean = (scrub(" ".join(title.split()), Policy.SECRETS), scrub(summary.strip(), Policy.SECRETS))
     if clean != (" ".join(title.split()), summary.strip()):
         note("memory: secrets in the text were replaced before saving")
@@ -169,21 +170,17 @@ def _show(slug: str, args: argparse.Namespace, context: Context) -> int:
     entry = find_idea(context.store, slug)
     folder = (context.vault / entry.path).parent
     files = sorted(path.name for path in folder.iterdir() if path.name[0] != ".")
-    if args.json:
-        print_json({**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files})
-    else:
-        print(f"{result_path(context.vault / entry.path)}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
-    return 0
+    value = {**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files}
+    path = result_path(context.vault / entry.path)
+    return print_result(args, value, path, "", entry.body, "", f"files: {', '.join(files)}")
 
 
 def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
     journal = Journal(context.state, context.store)
     path = surface(context.settings, journal, slug, run=journal.new_run("idea"))
-    if args.json:
-        print_json({"slug": slug, "path": path, "ideas_file": str(context.settings.ideas_path)})
-    else:
-        print(f"{with_home(str(context.settings.ideas_path))}: [[{link_of(context.store, path)}]]")
-    return 0
+    file = str(context.settings.ideas_path)
+    value = {"slug": slug, "path": path, "ideas_file": file}
+    return print_result(args, value, f"{with_home(file)}: [[{link_of(context.store, path)}]]")
 
 
 def _research(slug: str, args: argparse.Namespace, context: Context) -> int:
@@ -196,12 +193,9 @@ def _research(slug: str, args: argparse.Namespace, context: Context) -> int:
     )
     payload = {"slug": slug, **({"pass": pass_} if pass_ else {})}
     job = enqueue(settings, "research.idea", payload, unique_key=research_key(slug))
-    if args.json:
-        print_json({"slug": slug, "job": job, "pass": pass_, "network": settings.research.network})
-        return 0
     where = "here and on the web" if settings.research.network else "on this machine only (research.network is off)"
-    print(f"the worker looks it up {where}: memory idea show {slug}")
-    return 0
+    value = {"slug": slug, "job": job, "pass": pass_, "network": settings.research.network}
+    return print_result(args, value, f"the worker looks it up {where}: memory idea show {slug}")
 
 
 def _gc(args: argparse.Namespace, context: Context) -> int:
@@ -243,21 +237,15 @@ def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
     journal = Journal(context.state, context.store)
     done = promote(journal, slug, name=args.name, ideas_file=context.settings.ideas_path)
     request_indexing(context.settings)
-    if args.json:
-        print_json({"promoted": True, "slug": done.slug, "path": done.path, "in_ideas_file": done.in_ideas_file})
-    else:
-        says = "says so" if done.in_ideas_file else "does not say so: it has no section of it, or cannot be written"
-        print(f"{result_path(context.vault / done.path)}\n{context.settings.ideas_path.name} {says}")
-    return 0
+    value = {"promoted": True, "slug": done.slug, "path": done.path, "in_ideas_file": done.in_ideas_file}
+    says = "says so" if done.in_ideas_file else "does not say so: it has no section of it, or cannot be written"
+    path = result_path(context.vault / done.path)
+    return print_result(args, value, path, f"{context.settings.ideas_path.name} {says}")
 
 
 def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -> int:
     request_indexing(context.settings)
-    if args.json:
-        print_json({"verdict": verdict, "path": path})
-    else:
-        print(f"{verdict}: {path}")
-    return 0
+    return print_result(args, {"verdict": verdict, "path": path}, f"{verdict}: {path}")
 
 
 _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _list, "gc": _gc}

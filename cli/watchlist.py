@@ -16,7 +16,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, note, print_json, print_table, report_passed_over
+from .output import add_json, note, print_json, print_result, print_table, report_passed_over
 from .terminal import LEAVE, read_key
 
 EPILOG = """example:
@@ -62,11 +62,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     request_indexing(context.settings)
     if isinstance(decision, Defer) and decision.until <= today:
         note(f"memory: {decision.until} is not in the future: the pattern still waits")
-    if args.json:
-        print_json({"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now})
-    else:
-        print(f"{decided.verdict}: {decided.now}")
-    return 0
+    value = {"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now}
+    return print_result(args, value, f"{decided.verdict}: {decided.now}")
 
 
 def _names(args: argparse.Namespace) -> tuple[str, str]:
@@ -135,8 +132,7 @@ def _status(entry: Entry, today: date) -> str:
 def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, today: date) -> int:
     waiting = watchlist.waiting(today)
     if not waiting:
-        print_json({"decided": 0, "skipped": 0}) if args.json else print("nothing waits on the watchlist")
-        return 0
+        return print_result(args, {"decided": 0, "skipped": 0}, "nothing waits on the watchlist")
     if not sys.stdin.isatty():
         note(
             f"memory: standard input is not a TTY: {len(waiting)} skipped; "
