@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,9 +11,8 @@ from starlette.routing import Route
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, Reject
 from ...runtime.errors import EditConflict, EntryNotFound, UsageError
-from ...runtime.layout import INBOX
-from ...services.pending_counts import count_pending_notes
-from ...services.pending_page import likeliest_first, list_pending_paths, load_pending_page, order_pending
+from ...services.pending_counts import counts_of, list_pending_notes
+from ...services.pending_page import likeliest_first, load_pending_page, order_pending
 from ...services.triaging import INBOX_ENTRIES
 from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, page_number, routes_of, undone
 
@@ -54,9 +52,9 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
 def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:
     reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
-    every = list_pending_paths(reviewer.store)
+    places = list_pending_notes(reviewer.store)
     number = page_number(request)
-    ordered = order_pending(reviewer.store, every[INBOX], search)
+    ordered = order_pending(reviewer.store, places["inbox"], search)
     likely = [entry.path for entry in likeliest_first(reviewer.store.readable(ordered[:INBOX_ENTRIES]))]
     queue = load_pending_page(reviewer.store, [*likely, *ordered[INBOX_ENTRIES:]], number, ON_A_PAGE)
     return context.page(
@@ -69,7 +67,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
         rows=[(entry, statement_of(entry.body)) for entry in queue.rows],
         queue=queue,
         last=reviewer.last_decision(),
-        pending=count_pending_notes(reviewer.store, chain.from_iterable(every.values())),
+        pending=counts_of(places),
         unread=reviewer.store.passed_over,
     )
 

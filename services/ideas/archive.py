@@ -194,9 +194,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
     return IdeaOutcome(slug, "restored", path)
 
 
-def promote(
-    journal: Journal, slug: str, *, name: str | None = None, ideas_file: Path | None = None
-) -> IdeaOutcome:
+def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file: Path | None = None) -> IdeaOutcome:
     """Make an idea a project: move its folder to `personal-projects/<name>/` and note it in `ideas_file`.
 
     Raises EntryNotFound, EntryExists if there is such a project, EditConflict, VaultUnavailable.

@@ -13,16 +13,16 @@ import pytest
 from memoryvault.cli.review_dialogue import MEANINGS
 from memoryvault.hooks.wiring import install_for
 from memoryvault.pipelines.review import Approve
-from memoryvault.runtime.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change, FolderMove
-from memoryvault.services.pending_page import list_pending_paths, load_pending_page, order_pending
+from memoryvault.services.pending_counts import list_pending_notes
+from memoryvault.services.pending_page import load_pending_page, order_pending
 from memoryvault.tests.review.support import CHOICE, Bed
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import Front, proposal, said, visible
-from .vaults import SESSION, idea, inbox_note, pattern, transcript
+from .vaults import SESSION, transcript
 
 OLD = "personal-private/preferences/use-npm.md"
 
@@ -239,26 +239,10 @@ def test_a_full_journal_that_gave_way_to_a_new_one_is_another_journal(bed: Bed, 
     assert offered(front.get("review")) == two
 
 
-def test_pending_paths_are_exactly_those_in_their_folders(bed: Bed) -> None:
-    proposal(bed, "one")
-    inbox_note(bed, "two", "A thing.")
-    idea(bed, "Three", "Of them.")
-    pattern(bed, "four")
-    bed.note("personal-projects/shop/_review/five.md", "# Five", kind="preferences")
-    bed.note("personal-private/preferences/six.md", "# Six", kind="preferences")
-    bed.note("personal-private/_archive/_review/seven.md", "# Seven", kind="preferences")
-    (bed.vault / "personal-private/_review/.hidden.md").write_text("x")
-    found = list_pending_paths(bed.store)
-    everything = list(bed.store.walk())
-    for folder in (REVIEW, INBOX, INCUBATOR, WATCHLIST):
-        assert found[folder] == [path for path in everything if special_folder(path) == folder]
-        assert found[folder]
-
-
 def test_the_oldest_comes_first(bed: Bed) -> None:
     for name, day in (("a", "2026-03-01"), ("b", "2026-01-01"), ("c", "2026-02-01")):
         proposal(bed, name, created=day)
-    ordered = order_pending(bed.store, list_pending_paths(bed.store)[REVIEW])
+    ordered = order_pending(bed.store, list_pending_notes(bed.store)["proposals"])
     assert [path[-4] for path in ordered] == ["b", "c", "a"]
 
 
@@ -267,7 +251,7 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed) -> None:
     proposal(bed, "percent", "Costs are 100% of it.")
     proposal(bed, "under", "Call it snake_case.")
     proposal(bed, "other", "Übungen kommen in die Straße; ПРАВИЛО.")
-    paths = list_pending_paths(bed.store)[REVIEW]
+    paths = list_pending_notes(bed.store)["proposals"]
 
     def found(search: str) -> list[str]:
         return [path.rsplit("/", 1)[-1] for path in order_pending(bed.store, paths, search)]
@@ -336,7 +320,7 @@ def test_a_missing_vault_is_reported(bed: Bed, front: Front) -> None:
 
 
 def test_a_fault_of_ours_shows_no_traceback(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.console.pages.review.list_pending_paths", lambda store: 1 / 0)
+    monkeypatch.setattr("memoryvault.console.pages.review.list_pending_notes", lambda store: 1 / 0)
     front.client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]  # as a browser sees it
     answer = front.get("review")
     assert answer.status_code == 500
