@@ -11,6 +11,7 @@ from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..services.agent_proposals import AgentProposals
+from ..services.decision_property import DecisionOutcome
 from ..services.ideas.archive import promote, put_away, put_away_ideas, restore
 from ..services.ideas.incubator import refresh_list
 from ..services.ideas.ledger import (
@@ -222,14 +223,14 @@ def _answer(answer: Answer) -> Callable[[str, argparse.Namespace, Context], int]
         if answer is not Answer.KEEP and not args.json:
             within = f" within {TRASH_DAYS} days" if answer is Answer.DELETE else ""
             note(f"memory: `memory idea restore {quote(slug)}` brings it back{within}")
-        return _done(done.verdict, done.path, args, context)
+        return _done(done, args, context)
 
     return carry_out
 
 
 def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
     done = restore(Journal(context.state, context.store), slug, ideas_file=context.settings.ideas_path)
-    return _done(done.verdict, done.path, args, context)
+    return _done(done, args, context)
 
 
 def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
@@ -237,15 +238,15 @@ def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
     journal = Journal(context.state, context.store)
     done = promote(journal, slug, name=args.name, ideas_file=context.settings.ideas_path)
     request_indexing(context.settings)
-    value = {"promoted": True, "slug": done.slug, "path": done.path, "in_ideas_file": done.in_ideas_file}
-    says = "says so" if done.in_ideas_file else "does not say so: it has no section of it, or cannot be written"
+    value = {"promoted": True, "slug": slug, "path": done.path, "in_ideas_file": done.listed_in is not None}
+    says = "says so" if done.listed_in else "does not say so: it has no section of it, or cannot be written"
     path = result_path(context.vault / done.path)
     return print_result(args, value, path, f"{context.settings.ideas_path.name} {says}")
 
 
-def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -> int:
+def _done(done: DecisionOutcome, args: argparse.Namespace, context: Context) -> int:
     request_indexing(context.settings)
-    return print_result(args, {"verdict": verdict, "path": path}, f"{verdict}: {path}")
+    return print_result(args, {"verdict": done.verdict, "path": done.path}, done.told)
 
 
 _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _list, "gc": _gc}

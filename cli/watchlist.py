@@ -62,8 +62,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     request_indexing(context.settings)
     if isinstance(decision, Defer) and decision.until <= today:
         note(f"memory: {decision.until} is not in the future: the pattern still waits")
-    value = {"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now}
-    return print_result(args, value, f"{decided.verdict}: {decided.now}")
+    value = {"action": decided.verdict, "source": source, "slug": pattern, "path": decided.path}
+    return print_result(args, value, decided.told)
 
 
 def _names(args: argparse.Namespace) -> tuple[str, str]:
@@ -171,5 +171,5 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
             return "skip"
         if key in decisions:
             result = watchlist.decide(entry.path, decisions[key], run=run_name)
-            print(f"{result.verdict}: {result.now}")
+            print(result.told)
             return result.verdict

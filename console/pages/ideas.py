@@ -58,7 +58,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         raise decided_elsewhere(reviewer, _path(slug), error) from error
     context.changed()
     again = f"; it can be restored for {TRASH_DAYS} days" if answer is Answer.DELETE else ""
-    return Notice(f"{done.verdict}: {done.slug}{again}")
+    return Notice(f"{done.verdict}: {slug}{again}")
 
 
 def _path(slug: str) -> str:

@@ -9,7 +9,6 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
+from ..decision_property import DecisionOutcome
 from ..journal import Actor, Change, FolderMove, Journal, text_of
 from ..retrying import read_seen, retry_edit
 from .ledger import (
@@ -50,17 +50,6 @@ from .ledger import (
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class IdeaOutcome:
-    """The result: `verdict` is kept, archived, deleted, restored or promoted; `path` is the note's new path."""
-
-    slug: str
-    verdict: str
-    path: str
-    in_ideas_file: bool = False
-    """Of a promoted one: whether Ideas.md says so."""
-
-
 def put_away(
     journal: Journal,
     slug: str,
@@ -71,7 +60,7 @@ def put_away(
     also: Sequence[Change] = (),
     ideas_file: Path | None = None,
     expected_hash: str | None = None,
-) -> IdeaOutcome:
+) -> DecisionOutcome:
     """Keep, archive or delete an idea on the user's word; `also` are further changes of the same act.
 
     `expected_hash` is the hash of the note as the user saw it; raises EditConflict if it has changed.
@@ -89,14 +78,14 @@ def put_away(
         if not folder:
             note = Change(entry.path, entry.text, store.render_edit(entry.text, fields))
             journal.commit([note, *others], run=run, actor=actor, what=what)
-            return IdeaOutcome(slug, verdict, entry.path)
+            return DecisionOutcome(entry.path, verdict, entry.path)
         name = free_slug(slug, lambda taken: store.is_taken(f"{folder}/{taken}"))
         move = FolderMove(idea_folder(slug), f"{folder}/{name}")
         path = f"{move.to}/{IDEA_NOTE}"
         changes = [Change(path, entry.text, store.render_edit(entry.text, fields)), *others]
         changes += answered_question(store, slug)
         _commit_moved(journal, changes, move, ideas_file, run=run, actor=actor, what=what)
-    return IdeaOutcome(slug, verdict, path)
+    return DecisionOutcome(entry.path, verdict, path)
 
 
 def _put_away_as(answer: Answer, today: date) -> tuple[str, str, dict[str, StoreValue]]:
@@ -162,7 +151,7 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
     return Change(path, None, text)
 
 
-def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> IdeaOutcome:
+def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> DecisionOutcome:
     """Restore an idea from the trash or the archive, with its link in `ideas_file`.
 
     Raises EntryNotFound, EntryExists, VaultUnavailable.
@@ -191,10 +180,10 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
         move, run = FolderMove(folder, target), journal.new_run("idea")
         _commit_moved(journal, changes, move, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
-    return IdeaOutcome(slug, "restored", path)
+    return DecisionOutcome(f"{folder}/{IDEA_NOTE}", "restored", path)
 
 
-def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file: Path | None = None) -> IdeaOutcome:
+def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file: Path | None = None) -> DecisionOutcome:
     """Make an idea a project: move its folder to `personal-projects/<name>/` and note it in `ideas_file`.
 
     Raises EntryNotFound, EntryExists if there is such a project, EditConflict, VaultUnavailable.
@@ -213,7 +202,7 @@ def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file:
         "surface": None,
     }
 
-    def attempt() -> IdeaOutcome:
+    def attempt() -> DecisionOutcome:
         with journal.locked():
             entry = find_idea(store, slug)
             if store.is_taken(target):
@@ -222,7 +211,7 @@ def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file:
             move, run = FolderMove(idea_folder(slug), target), journal.new_run("promote")
             what, line = f"promoted: {slug}", promoted_line(today, link_of(store, target))
             listed = _commit_moved(journal, changes, move, ideas_file, run=run, actor="idea", what=what, line=line)
-        return IdeaOutcome(slug, "promoted", path, listed)
+        return DecisionOutcome(entry.path, "promoted", path, listed_in=str(ideas_file) if listed else None)
 
     return retry_edit(attempt)
 

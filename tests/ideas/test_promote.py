@@ -12,7 +12,8 @@ from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.runtime.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
-from memoryvault.services.ideas.archive import IdeaOutcome, promote, put_away, restore
+from memoryvault.services.decision_property import DecisionOutcome
+from memoryvault.services.ideas.archive import promote, put_away, restore
 from memoryvault.services.ideas.ledger import clean_beside_list, find_idea
 from memoryvault.vault.store import VaultStore
 
@@ -42,14 +43,15 @@ def folder(bed: Bed) -> Path:
     return folder
 
 
-def do_promote(bed: Bed, name: str | None = None) -> IdeaOutcome:
+def do_promote(bed: Bed, name: str | None = None) -> DecisionOutcome:
     return promote(bed.journal, "retry-page", name=name, ideas_file=bed.settings.ideas_path)
 
 
 def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed, folder: Path) -> None:
     before = ideas_file(bed)
     done = do_promote(bed)
-    assert done == IdeaOutcome("retry-page", "promoted", "personal-projects/retry-page/_index.md", True)
+    assert (done.verdict, done.path) == ("promoted", "personal-projects/retry-page/_index.md")
+    assert done.listed_in == str(bed.root / "Ideas.md")
     assert not folder.exists()
     new = bed.vault / "personal-projects/retry-page"
     assert sorted(path.name for path in new.iterdir()) == ["_index.md", "research-example.md", "sketch.png"]
@@ -98,7 +100,7 @@ def test_whatever_the_list_is_like_the_idea_is_promoted_and_the_list_stays(bed: 
         (bed.root / "Ideas.md").chmod(0o444)
     before = outside(bed)
     done = do_promote(bed)
-    assert not done.in_ideas_file
+    assert done.listed_in is None
     assert bed.store.read(done.path).status == "active"
     assert outside(bed) == before
     assert not bed.journal.is_interrupted
