@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.likeness import statement_of
-from ...pipelines.review import Approve, Decision, Reject
-from ...runtime.errors import EditConflict, EntryNotFound, UsageError
 from ...services.pending_counts import counts_of, list_pending_notes
 from ...services.pending_page import likeliest_first, load_pending_page, order_pending
 from ...services.triaging import INBOX_ENTRIES
-from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, page_number, routes_of, undone
+from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of, undone
+from .review import decided
 
 ON_A_PAGE = 25
 
@@ -24,29 +23,12 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
         return _shown(context, request)
 
     def decide(request: Request) -> Response:
-        return _shown(context, request, attempt(lambda: _decided(context, request.state.form)))
+        return _shown(context, request, attempt(lambda: decided(context, request.state.form)))
 
     def undo(request: Request) -> Response:
         return _shown(context, request, undone(context, request.state.form.get("act", ""))[0])
 
     return routes_of("/inbox", look, decide=decide, undo=undo)
-
-
-def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    decisions: Mapping[str, Decision] = {"approve": Approve(), "reject": Reject()}
-    decision = decisions.get(form.get("decision", ""))
-    if decision is None:
-        raise UsageError("a decision is approve or reject")
-    path = form.get("item", "")
-    reviewer = context.reviewer()
-    try:
-        decided = reviewer.decide(
-            path, decision, run=reviewer.journal.new_run("review"), expected_hash=form.get("hash", "")
-        )
-    except (EntryNotFound, EditConflict) as error:
-        raise decided_elsewhere(reviewer, path, error) from error
-    context.changed()
-    return Notice(decided.told)
 
 
 def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:

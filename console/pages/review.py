@@ -12,7 +12,7 @@ from starlette.routing import Route
 from ...hooks.install import may_offer_actions, remember_asked
 from ...pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND
 from ...pipelines.likeness import statement_of
-from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
+from ...pipelines.review import Decision, Supersede, link_target, parse_decision, why_none
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...runtime.days import parse_local_day
@@ -43,7 +43,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _decided(context, form))
+        said = attempt(lambda: decided(context, form))
         # After a failure show the same proposal again, else the next one.
         again = said.is_problem and _exists(context, form.get("item", ""))
         if again:
@@ -80,7 +80,8 @@ def _exists(context: ConsoleContext, path: str) -> bool:
         return False
 
 
-def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+def decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    """Carry out the decision of a form; return what it did. Raises as `Reviewer.decide`."""
     path = form.get("item", "")
     reviewer = context.reviewer()
     decision = _decision(form)
@@ -93,7 +94,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         body = scrub(text, Policy.SECRETS)
         remark = "; secrets in the text were replaced" if body != text else ""
     try:
-        decided = reviewer.decide(
+        done = reviewer.decide(
             path,
             decision,
             run=reviewer.journal.new_run("review"),
@@ -105,8 +106,8 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
     context.changed()
-    old = f"; {decided.archived} has the old one" if decided.archived else ""
-    return Notice(f"{decided.told}{old}{remark}{_offer_actions_once(context, reviewer, decided)}")
+    old = f"; {done.archived} has the old one" if done.archived else ""
+    return Notice(f"{done.told}{old}{remark}{_offer_actions_once(context, reviewer, done)}")
 
 
 def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
@@ -120,23 +121,14 @@ def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: De
 
 
 def _decision(form: Mapping[str, str]) -> Decision:
-    match form.get("decision"):
-        case "approve":
-            return Approve()
-        case "always":
-            return Approve(always=True)
-        case "remind":
-            return Approve(guard="remind")
-        case "keep both":
-            return KeepBoth()
-        case "reject":
-            return Reject()
-        case "supersede":
-            target = link_target(form.get("other", "")) or form.get("old", "")
-            if not target:
-                raise UsageError("which entry does it replace? choose one, or give its path or slug")
-            return Supersede(target)
-    raise UsageError("a decision is approve, always, remind, keep both, reject or supersede")
+    word = form.get("decision", "")
+    target = link_target(form.get("other", "")) or form.get("old", "")
+    if word == "supersede" and not target:
+        raise UsageError("which entry does it replace? choose one, or give its path or slug")
+    decision = Supersede(target) if word == "supersede" else parse_decision(word)
+    if decision is None:
+        raise UsageError(why_none(word))
+    return decision
 
 
 def _shown(
