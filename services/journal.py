@@ -289,25 +289,31 @@ class Journal:
             gone, replaced = self._traced(paths)
             names = {PurePosixPath(path).stem for path in gone}
 
-            def rewritten(line: bytes) -> bytes | None:
-                left = _without(line, gone, names)
-                return left and _without(left, replaced.get(_id_of(left), ()), (), texts_only=True)
+            def left_of(act: dict[str, Any]) -> dict[str, Any] | None:
+                left = _without(act, gone, names)
+                return left and _without(left, replaced.get(str(left["id"]), ()), (), texts_only=True)
 
             with self._writing():
-                self._rewrite(rewritten)
+                self._rewrite(left_of)
 
     def _forget_texts(self, paths: Collection[str]) -> None:
         """Drop the changes of earlier acts that keep a text of these notes: the user has dismissed them."""
         try:
-            self._rewrite(lambda line: _without(line, paths, (), texts_only=True))
+            self._rewrite(lambda act: _without(act, paths, (), texts_only=True))
         except OSError as error:
             log.warning("the journal keeps the text of a note that was dismissed: %s", error)
 
-    def _rewrite(self, rewritten: Callable[[bytes], bytes | None]) -> None:
-        """Replace each line by the result of `rewritten`; None removes it. Raises OSError."""
+    def _rewrite(self, left_of: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+        """Replace each act by the result of `left_of`; None removes it. Raises OSError."""
         for file in self.files:
-            lines = list(_lines(file))
-            after = [new for line in lines if (new := rewritten(line)) is not None]
+            lines = [*_lines(file)]
+            after = []
+            for line in lines:
+                with suppress(ValueError, KeyError, TypeError):
+                    act = parse_json(line)
+                    left = left_of(act)
+                    line = line if left is act else json.dumps(left).encode("ascii") + b"\n" if left else b""
+                after.append(line)
             if after != lines:
                 replace_file(file, b"".join(after))
 
@@ -512,34 +518,19 @@ def _history(act: Mapping[str, Any]) -> dict[str, Any]:
     return without_rejected(act, {**act, "changes": changes})
 
 
-def _without(line: bytes, paths: Collection[str], names: Collection[str], *, texts_only: bool = False) -> bytes | None:
-    """Return the line of an act without these files, with `texts_only` only without those whose earlier text it keeps;
-    None if no change remains."""
-    try:
-        act = parse_json(line)
-        kept = [
-            change
-            for change in act["changes"]
-            if change["path"] not in paths or (texts_only and change["before"] is None)
-        ]
-    except (ValueError, KeyError, TypeError):
-        return line
-    if len(kept) == len(act["changes"]):
-        return line
+def _without(
+    act: dict[str, Any], paths: Collection[str], names: Collection[str], *, texts_only: bool = False
+) -> dict[str, Any] | None:
+    """Return the act without these files, with `texts_only` only without those whose earlier text it keeps; None if no
+    change remains."""
+    changes = act["changes"]
+    kept = [each for each in changes if each["path"] not in paths or (texts_only and each["before"] is None)]
+    if len(kept) == len(changes):
+        return act
     if not kept:
         return None
-    act["changes"] = kept
-    if any(name in act["what"] for name in names):
-        act["what"] = "a change of several notes"
-    return json.dumps(act).encode("ascii") + b"\n"
-
-
-def _id_of(line: bytes) -> str:
-    """Return the id of the act in a line; '' if it has none."""
-    try:
-        return str(parse_json(line)["id"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+    what = "a change of several notes" if any(name in act["what"] for name in names) else act["what"]
+    return {**act, "changes": kept, "what": what}
 
 
 def _done(line: Mapping[str, Any]) -> Act:
