@@ -1,6 +1,6 @@
 """Evaluate found patterns (adapt.evaluate): each becomes a note on the watchlist, or nothing.
 
-The note says in our own words what to adopt and why. `watchlist.WatchlistWriter` writes it and can write nothing else.
+The note says in our own words what to adopt and why. `Watchlist.write` writes it, on the watchlist alone.
 A pattern that has a note, waiting or dismissed, is never proposed again, even if the state folder is deleted.
 """
 
@@ -184,7 +184,7 @@ class Adaptation:
         advice: tuple[str, ...],
         text: str,
     ) -> str:
-        name = self.watchlist.writer.free_name(pattern.source, slug)
+        name = self.watchlist.free_name(pattern.source, slug)
         body = note_body(judgement, facts, safe_address(pattern.url), advice)
         fields: dict[str, StoreValue] = {
             "status": "pending",
@@ -194,7 +194,7 @@ class Adaptation:
             "identity": identity(pattern),
             "trusted_owner": judgement.trusted,
         }
-        return self.watchlist.writer.write(
+        return self.watchlist.write(
             pattern.source,
             name,
             fields,

@@ -47,16 +47,12 @@ class CopyRefused(MemoryVaultError):
     """The text of a note is copied from its source."""
 
 
-class WatchlistWriter:
-    """Writes notes of the watchlist and nothing else: no method takes a path.
+class Watchlist:
+    """The waiting patterns of one vault, and the user's decisions on them."""
 
-    The path is made from the names of source and pattern; a symbolic link on it is refused. The text is compared with
-    its source, and a copy is refused.
-    """
-
-    def __init__(self, store: VaultStore, journal: Journal) -> None:
-        self._store = store
-        self._journal = journal
+    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+        self.store = store or vault_store(settings)
+        self.journal = journal or Journal(settings.state, self.store)
 
     def write(
         self,
@@ -69,13 +65,17 @@ class WatchlistWriter:
         made_from: Sequence[str],
         run: str,
     ) -> str:
-        """Write a new note and return its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
+        """Write a new note and return its path, which is made from the names of source and pattern.
+
+        A symbolic link on it is refused, and so is a text that is copied from `made_from`. Raises PathRefused,
+        CopyRefused, EntryExists, VaultUnavailable.
+        """
         path = note_path(source, pattern)
         self._refuse_detour(path)
         if copied := find_copy(body, made_from):
             raise CopyRefused(f"{path} was not written: {copied}")
-        text = self._store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
-        self._journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
+        text = self.store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
+        self.journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
         return path
 
     def free_name(self, source: str, pattern: str) -> str:
@@ -83,28 +83,15 @@ class WatchlistWriter:
 
         def taken(name: str) -> bool:
             path = note_path(source, name)
-            return self._store.exists(path) or self._store.exists(archive_path(path))
+            return self.store.exists(path) or self.store.exists(archive_path(path))
 
         return free_slug(pattern, taken)
 
     def _refuse_detour(self, path: str) -> None:
         """Refuse a folder whose real path differs: a link inside the vault could lead to the rules."""
-        vault = os.path.realpath(self._store.vault)
+        vault = os.path.realpath(self.store.vault)
         if os.path.realpath(os.path.join(vault, path)) != os.path.join(vault, path):
             raise PathRefused(f"{path} was not written: a symbolic link leads out of {FOLDER}")
-
-
-class Watchlist:
-    """The waiting patterns of one vault, and the user's decisions on them."""
-
-    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
-        self.store = store or vault_store(settings)
-        self.journal = journal or Journal(settings.state, self.store)
-
-    @property
-    def writer(self) -> WatchlistWriter:
-        """The writer of new notes."""
-        return WatchlistWriter(self.store, self.journal)
 
     def all(self) -> list[Entry]:
         """Return every note, including archived ones."""

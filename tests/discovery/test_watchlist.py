@@ -15,7 +15,7 @@ from memoryvault.services.decision_property import DecisionProblem
 from memoryvault.services.discovery.adapting import TRUSTED_NOTE, Adaptation, owners_in
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.services.discovery.found_patterns import FoundPatterns
-from memoryvault.services.discovery.watchlist import CopyRefused, Watchlist, WatchlistWriter
+from memoryvault.services.discovery.watchlist import CopyRefused, Watchlist
 from memoryvault.services.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.vault.scrubbed import Scrubbed
@@ -163,13 +163,9 @@ def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
 # --- the guard ---
 
 
-def writer(bed: Bed) -> WatchlistWriter:
-    return bed.watchlist.writer
-
-
 def put(bed: Bed, source: str, pattern: str, body: str = "Our words.", made_from: str = "") -> str:
     text = Scrubbed(body)
-    return writer(bed).write(source, pattern, {}, Scrubbed("t"), text, made_from=[made_from], run="r")
+    return bed.watchlist.write(source, pattern, {}, Scrubbed("t"), text, made_from=[made_from], run="r")
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "_archive", "a/b", "a\\b", "A", "a.md", "a\n", "ä", "x" * 81])
@@ -203,7 +199,7 @@ def test_the_writer_refuses_what_its_source_says(bed: Bed) -> None:
 def three(bed: Bed) -> Bed:
     for name, confidence in (("entry-one", "HIGH"), ("entry-two", "MEDIUM"), ("entry-three", "HIGH")):
         fields = {"status": "pending", "confidence": Scrubbed(confidence), "identity": Scrubbed(f"x.org/{name} k")}
-        writer(bed).write("source-a", name, fields, Scrubbed(name), Scrubbed("Text."), made_from=[], run="r")
+        bed.watchlist.write("source-a", name, fields, Scrubbed(name), Scrubbed("Text."), made_from=[], run="r")
     return bed
 
 
