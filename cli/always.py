@@ -13,7 +13,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE
 from .context import Context
 from .list_entries import as_json, print_entry
-from .output import add_json, note, print_json, report_passed_over
+from .output import add_json, note, print_json, print_result, report_passed_over
 from .show import NAME
 
 EPILOG = """example:
@@ -57,10 +57,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     done = mark_always(reviewer, entry.path, not args.off, entry.content_hash)
     if not done.was_so:
         request_indexing(context.settings)
-    if args.json:
-        print_json({"path": done.path, "always": not args.off, "changed": not done.was_so})
-    else:
-        print(done.said)
-        if not done.was_so:
-            note(f"memory: `memory review --undo {shlex.quote(done.path)}` takes it back")
+    print_result(args, {"path": done.path, "always": not args.off, "changed": not done.was_so}, done.said)
+    if not done.was_so and not args.json:
+        note(f"memory: `memory review --undo {shlex.quote(done.path)}` takes it back")
     return 0

@@ -12,7 +12,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.frontmatter import require_sound
 from .context import Context
 from .list_entries import print_entry
-from .output import add_json, note, print_json
+from .output import add_json, note, print_result
 from .show import NAME
 from .terminal import is_agreed, require_word
 
@@ -37,11 +37,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     entry = find_entry(context.store, args.name)
     if is_dismissed(entry):
-        if args.json:
-            print_json({"path": entry.path, "status": entry.effective_status, "changed": False})
-        else:
-            print(f"{entry.path} is {entry.effective_status} already")
-        return 0
+        value = {"path": entry.path, "status": entry.effective_status, "changed": False}
+        return print_result(args, value, f"{entry.path} is {entry.effective_status} already")
     require_sound(context.store.read_bytes(entry.path).decode("utf-8", "replace"), entry.path)
     require_dismissible(entry)
     if not args.yes:
@@ -52,9 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             return 1
     done = dismiss(reviewer, entry.path, entry.content_hash)
     request_indexing(context.settings)
-    if args.json:
-        print_json({"path": done.path, "status": done.verdict, "changed": not done.was_so})
-    else:
-        print(done.said)
+    print_result(args, {"path": done.path, "status": done.verdict, "changed": not done.was_so}, done.said)
+    if not args.json:
         note(f"memory: `memory review --undo {shlex.quote(done.path)}` takes it back")
     return 0

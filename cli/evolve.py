@@ -15,7 +15,7 @@ from ..services.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from .context import Context
-from .output import add_json, note, print_json, result_path
+from .output import add_json, note, print_result, result_path
 from .save import read_body, report_proposed
 from .show import NAME
 
@@ -33,14 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", help="the new text")
     body.add_argument("--body-file", type=Path, help="a file with the new text")
-    parser.add_argument("--vault-path", type=Path, help="another vault than the configured one")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Evolve the entry; print the paths of the new and the archived one, separated by a tab."""
-    if args.vault_path is not None:
-        context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     reason = " ".join(_take_words(args).split())
     store = context.store
     journal = Journal(context.state, store)
@@ -54,7 +51,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"give both the new text and the reason: {how}")
     if context.agent:
         proposed = AgentProposals(context.settings, store, journal).propose_evolved(old, body, reason)
-        return report_proposed(proposed, context, as_json=args.json)
+        return report_proposed(proposed, context, args)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
@@ -62,10 +59,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     archived = evolve(store, journal, old, text, scrub(reason, policy))
     request_indexing(context.settings)
     new, archive = str(context.vault / old), str(context.vault / archived)
-    if args.json:
-        print_json({"path": new, "archive": archive, "reason": reason})
-    else:
-        print(f"{result_path(new)}\t{result_path(archive)}")
+    value = {"path": new, "archive": archive, "reason": reason}
+    print_result(args, value, f"{result_path(new)}\t{result_path(archive)}")
+    if not args.json:
         undo = f"`memory review --undo {shlex.quote(old)}` takes it back"
         note(f"memory: the first holds now; the second is the old text, archived; {undo}")
     return 0

@@ -19,7 +19,7 @@ from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import GUARDS
 from .context import Context
-from .output import add_json, home_path, note, print_json
+from .output import add_json, home_path, note, print_json, print_result
 from .terminal import is_agreed
 
 EPILOG = """example:
@@ -106,13 +106,14 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
 
 def _print_state(args: argparse.Namespace, context: Context) -> int:
     on, rules = _are_actions_wired(context.settings), count_rules(context.settings)
-    if args.json:
-        print_json({"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}})
-        return 0
-    print(f"watching what the agent does: {'on' if on else 'off (memory guard --on)'}")
+    value = {"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}}
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
-    print(f"rules that name a command or a file: {sum(rules.values())}{f' ({marked})' if marked else ''}")
-    return 0
+    return print_result(
+        args,
+        value,
+        f"watching what the agent does: {'on' if on else 'off (memory guard --on)'}",
+        f"rules that name a command or a file: {sum(rules.values())}{f' ({marked})' if marked else ''}",
+    )
 
 
 def _are_actions_wired(settings: Settings) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from shlex import quote
@@ -11,7 +12,8 @@ from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..services.agent_proposals import AgentProposals
-from ..services.ideas.archive import put_away, put_away_ideas, restore
+from ..services.decision_property import DecisionOutcome
+from ..services.ideas.archive import promote, put_away, put_away_ideas, restore
 from ..services.ideas.incubator import refresh_list
 from ..services.ideas.ledger import (
     find_idea,
@@ -20,7 +22,6 @@ from ..services.ideas.ledger import (
     is_surfaced,
     link_of,
     pitch_of,
-    promote,
     research_key,
     said_on,
     slug_of,
@@ -39,6 +40,7 @@ from .output import (
     cut,
     note,
     print_json,
+    print_result,
     print_table,
     report_passed_over,
     result_path,
@@ -104,7 +106,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
         raise UsageError("an idea needs a title and a summary, and one of them is empty")
     if context.agent:
         proposed = AgentProposals(context.settings, context.store).propose("idea", title, summary)
-        return report_proposed(proposed, context, as_json=args.json)
+        return report_proposed(proposed, context, args)
     clean = (scrub(" ".join(title.split()), Policy.SECRETS), scrub(summary.strip(), Policy.SECRETS))
     if clean != (" ".join(title.split()), summary.strip()):
         note("memory: secrets in the text were replaced before saving")
@@ -169,21 +171,17 @@ def _show(slug: str, args: argparse.Namespace, context: Context) -> int:
     entry = find_idea(context.store, slug)
     folder = (context.vault / entry.path).parent
     files = sorted(path.name for path in folder.iterdir() if path.name[0] != ".")
-    if args.json:
-        print_json({**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files})
-    else:
-        print(f"{result_path(context.vault / entry.path)}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
-    return 0
+    value = {**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files}
+    path = result_path(context.vault / entry.path)
+    return print_result(args, value, path, "", entry.body, "", f"files: {', '.join(files)}")
 
 
 def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
     journal = Journal(context.state, context.store)
     path = surface(context.settings, journal, slug, run=journal.new_run("idea"))
-    if args.json:
-        print_json({"slug": slug, "path": path, "ideas_file": str(context.settings.ideas_path)})
-    else:
-        print(f"{with_home(str(context.settings.ideas_path))}: [[{link_of(context.store, path)}]]")
-    return 0
+    file = str(context.settings.ideas_path)
+    value = {"slug": slug, "path": path, "ideas_file": file}
+    return print_result(args, value, f"{with_home(file)}: [[{link_of(context.store, path)}]]")
 
 
 def _gc(args: argparse.Namespace, context: Context) -> int:
@@ -210,42 +208,39 @@ def _answer(answer: Answer) -> Callable[[str, argparse.Namespace, Context], int]
         if answer is not Answer.KEEP and not args.json:
             within = f" within {TRASH_DAYS} days" if answer is Answer.DELETE else ""
             note(f"memory: `memory idea restore {quote(slug)}` brings it back{within}")
-        return _done(done.verdict, done.path, args, context)
+        return _done(done, args, context)
 
     return carry_out
 
 
 def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
     done = restore(Journal(context.state, context.store), slug, ideas_file=context.settings.ideas_path)
-    return _done(done.verdict, done.path, args, context)
+    return _done(done, args, context)
 
 
 def _promote(slug: str, args: argparse.Namespace, context: Context) -> int:
     """Move the idea's folder, with all its files, to personal-projects/<name>/."""
-    done = promote(context.settings, Journal(context.state, context.store), slug, name=args.name)
+    journal = Journal(context.state, context.store)
+    done = promote(journal, slug, name=args.name, ideas_file=context.settings.ideas_path)
     request_indexing(context.settings)
-    if args.json:
-        print_json({"promoted": True, "slug": done.slug, "path": done.path, "ideas_annotation": done.annotation})
+    file = context.settings.ideas_path
+    if done.listed_in is not None:
+        annotation, says = "written", f"{file.name} says so"
+    elif not file.exists():
+        annotation, says = "no_ideas_file", f"there is no {file.name}"
+    elif os.access(file, os.W_OK):
+        annotation, says = "no_section", f"{file.name} has no section of it"
     else:
-        print(f"{result_path(context.vault / done.path)}\n{_ANNOTATION[done.annotation]}")
-    return 0
+        annotation, says = "not_writable", f"{file.name} could not be written and does not say so"
+    value = {"promoted": True, "slug": slug, "path": done.path, "ideas_annotation": annotation}
+    return print_result(args, value, result_path(context.vault / done.path), says)
 
 
-def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -> int:
+def _done(done: DecisionOutcome, args: argparse.Namespace, context: Context) -> int:
     request_indexing(context.settings)
-    if args.json:
-        print_json({"verdict": verdict, "path": path})
-    else:
-        print(f"{verdict}: {path}")
-    return 0
+    return print_result(args, {"verdict": done.verdict, "path": done.path}, done.told)
 
 
-_ANNOTATION = {
-    "written": "Ideas.md says so",
-    "no_ideas_file": "there is no Ideas.md",
-    "no_section": "Ideas.md has no section of it",
-    "not_writable": "Ideas.md could not be written and does not say so",
-}
 _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _list, "gc": _gc}
 _WITH_SLUG: Mapping[str, Callable[[str, argparse.Namespace, Context], int]] = {
     "show": _show,

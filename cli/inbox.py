@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..pipelines.likeness import statement_of
-from ..pipelines.triage import Expire, TriageStep
+from ..pipelines.triage import TriageStep
 from ..runtime.days import local_today, parse_local_day
 from ..runtime.layout import INBOX
 from ..services.pending_page import likeliest_first
@@ -92,13 +92,13 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
 
 
 def _describe_step(step: TriageStep, entries: Mapping[str, Entry]) -> str:
-    what = f"expire: {step.why}" if isinstance(step, Expire) else _STEPS[step.name]
+    what = f"expire: {step.why}" if step.why else _STEPS[step.name]
     notes = (f"    {in_line(p)}\n        {cut(statement_of(entries[p].body), STEP_CHARACTERS)}" for p in step.paths)
     return "\n".join([what, *notes])
 
 
 def _as_json(step: TriageStep) -> dict[str, Any]:
-    why = {"why": step.why} if isinstance(step, Expire) else {}
+    why = {"why": step.why} if step.why else {}
     return {"step": step.name, "paths": list(step.paths), **why}
 
 

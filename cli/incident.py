@@ -15,7 +15,7 @@ from ..vault.entry import INCIDENT
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
-from .output import add_json, counted, in_line, note, print_json, result_path
+from .output import add_json, counted, in_line, note, print_json, print_result, result_path
 from .save import read_body, report_proposed
 
 EPILOG = """example:
@@ -49,15 +49,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if context.agent:
         proposals = AgentProposals(context.settings, context.store)
         proposed = propose(context.store, proposals, read_body(args), resolution=args.resolution, project=project)
-        return report_proposed(proposed, context, as_json=args.json, known="it was counted once more")
+        return report_proposed(proposed, context, args, known="it was counted once more")
     noted = add(context.store, read_body(args), resolution=args.resolution, project=project)
     request_indexing(context.settings)
-    if args.json:
-        print_json(asdict(noted))
-    else:
-        print(result_path(context.vault / noted.path))
-        if not noted.is_new:
-            note(f"memory: known: seen {noted.occurrences} times now")
+    print_result(args, asdict(noted), result_path(context.vault / noted.path))
+    if not noted.is_new and not args.json:
+        note(f"memory: known: seen {noted.occurrences} times now")
     return 0
 
 

@@ -12,7 +12,7 @@ from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger, State
 from .arguments import at_least_one
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_result, print_table
 
 EPILOGS = {
     "list": """example:
@@ -145,11 +145,9 @@ def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
     again, refused = ledger.retry_dead(args.kind)
     for line in refused:
         note(f"memory: {line}")
-    if args.json:
-        print_json([_as_json(job) for job in again])
-    else:
-        waiting = f", {counted(len(refused), 'is', 'are')} waiting already" if refused else ""
-        print(f"{counted(len(again), 'job is', 'jobs are')} queued again{waiting}")
+    waiting = f", {counted(len(refused), 'is', 'are')} waiting already" if refused else ""
+    told = f"{counted(len(again), 'job is', 'jobs are')} queued again{waiting}"
+    print_result(args, [_as_json(job) for job in again], told)
 
 
 def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
@@ -182,10 +180,8 @@ def _limits(policy: KindPolicy) -> dict[str, Any]:
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
     pauses = args.action == "pause"
     (ledger.pause if pauses else ledger.resume)(args.kind)
-    if args.json:
-        print_json({"kind": args.kind, "paused": pauses})
-    else:
-        print(f"{args.kind}: {'no job of this kind starts until you resume it' if pauses else 'resumed'}")
+    told = "no job of this kind starts until you resume it" if pauses else "resumed"
+    print_result(args, {"kind": args.kind, "paused": pauses}, f"{args.kind}: {told}")
 
 
 def _number(text: str) -> int:

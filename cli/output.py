@@ -40,6 +40,15 @@ def print_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
+def print_result(args: argparse.Namespace, value: Any, *lines: str) -> int:
+    """Print `value` as JSON if `--json` is given, else the lines; return the exit code 0."""
+    if args.json:
+        print_json(value)
+    else:
+        print(*lines, sep="\n")
+    return 0
+
+
 def report_passed_over(problems: Mapping[str, str]) -> None:
     """Print the notes that a list could not read (`VaultStore.passed_over`) to stderr."""
     for problem in problems.values():

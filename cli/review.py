@@ -34,7 +34,7 @@ from .context import Context
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, in_line, note, print_json, print_table, report_passed_over
+from .output import add_json, in_line, note, print_json, print_result, print_table, report_passed_over
 from .review_dialogue import Dialogue, day_said, summarize
 from .settings_file import write_setting
 
@@ -293,8 +293,5 @@ def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int
         request_indexing(context.settings)
     elif path is not None:
         raise EntryNotFound(f"no decision on {path} is remembered: nothing was taken back")
-    if args.json:
-        print_json({"undone": act.what if act else None, "paths": [c.path for c in act.changes] if act else []})
-    else:
-        print(act.what if act else "there is no decision to take back")
-    return 0
+    value = {"undone": act.what if act else None, "paths": [c.path for c in act.changes] if act else []}
+    return print_result(args, value, act.what if act else "there is no decision to take back")

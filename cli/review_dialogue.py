@@ -171,7 +171,7 @@ class Steps:
         self.verdicts.append(verdict)
         newest = None
         if verdict != SKIPPED:
-            acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
+            acts = (act.id for act in self._reviewer.journal.newest() if act.run == self._run)
             newest = next(acts, None)
         self._done.append((place, None if newest in self._known else newest))
         if newest is not None:

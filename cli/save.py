@@ -24,7 +24,7 @@ from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import meant_kind, report_meant
-from .output import add_json, note, print_json, result_path
+from .output import add_json, note, print_result, result_path
 
 EPILOG = """example:
   memory save 'Release notes are bullet points.'
@@ -55,14 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", help="the text")
     body.add_argument("--body-file", type=Path, help="a file with the text")
-    parser.add_argument("--vault-path", type=Path, help="another vault than the configured one")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Write the entry and print its path; in an agent's shell propose it. The worker then indexes it."""
-    if args.vault_path is not None:
-        context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     # What stands after the kind is the text if it has spaces, as no name has.
     is_text = args.slug is not None and len(args.slug.split()) > 1 and args.body is None and args.body_file is None
     is_named = args.slug is not None and not is_text
@@ -128,10 +125,8 @@ def _save(args: argparse.Namespace, body: str, project: str | None, is_named: bo
         )
     request_indexing(context.settings)
     where = str(context.vault / entry.path)
-    if args.json:
-        print_json({"path": where, "slug": entry.slug, "kind": entry.kind, "like": [one.path for one in like]})
-    else:
-        print(result_path(where))
+    value = {"path": where, "slug": entry.slug, "kind": entry.kind, "like": [one.path for one in like]}
+    print_result(args, value, result_path(where))
     for one in like:
         status = "" if one.effective_status == ACTIVE else f" ({one.effective_status})"
         note(f"memory: saved beside one that says nearly the same: {one.path}{status}")
@@ -179,11 +174,11 @@ def _propose(args: argparse.Namespace, body: str, project: str | None, context: 
     title = args.title or args.slug.replace("-", " ").capitalize()
     fields = ProposalFields(args.slug, [tag.strip() for tag in args.tags.split(",")], args.group, project)
     proposed = AgentProposals(context.settings, context.store).propose(args.kind, title, body, fields)
-    return report_proposed(proposed, context, as_json=args.json)
+    return report_proposed(proposed, context, args)
 
 
 def report_proposed(
-    proposed: ProposalOutcome, context: Context, *, as_json: bool, known: str = "nothing was written"
+    proposed: ProposalOutcome, context: Context, args: argparse.Namespace, *, known: str = "nothing was written"
 ) -> int:
     """Print the outcome and why it is only a proposal; return the exit code. Raises EntryInvalid if it was rejected."""
     if proposed.verdict == "rejected before":
@@ -191,10 +186,7 @@ def report_proposed(
     where = str(context.vault / proposed.path)
     if proposed.verdict == "waits for review":
         request_indexing(context.settings)
-    if as_json:
-        print_json({"verdict": proposed.verdict, "path": where})
-    else:
-        print(result_path(where))
+    print_result(args, {"verdict": proposed.verdict, "path": where}, result_path(where))
     if proposed.verdict == "waits for review":
         note(f"memory: run by {context.agent}, so it is a proposal: it waits for the user (`memory review`)")
     else:

@@ -21,6 +21,7 @@ from .output import (
     cut,
     note,
     print_json,
+    print_result,
     print_table,
     report_passed_over,
     result_path,
@@ -92,12 +93,8 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
 
 def _read(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     topic = topics.read(args.slug)
-    if args.json:
-        print_json(asdict(topic))
-        return 0
-    print(f"# {topic.name}\n\n({topic.type or 'no type'}, updated {topic.updated or 'unknown'}, hash {topic.hash})\n")
-    print(topic.body)
-    return 0
+    facts = f"({topic.type or 'no type'}, updated {topic.updated or 'unknown'}, hash {topic.hash})"
+    return print_result(args, asdict(topic), f"# {topic.name}", "", facts, "", topic.body)
 
 
 def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
@@ -111,10 +108,7 @@ def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
         append=args.append,
     )
     request_indexing(context.settings)
-    if args.json:
-        print_json(asdict(topic))
-    else:
-        print(result_path(context.vault / topic.path))
+    print_result(args, asdict(topic), result_path(context.vault / topic.path))
     if too_long := topics.over_the_limit():
         note(f"memory: {too_long}")
     if context.settings.memory.disable_auto_memory:
@@ -125,19 +119,14 @@ def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
 def _remove(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     archived = topics.remove(args.slug)
     request_indexing(context.settings)
-    if args.json:
-        print_json({"removed": args.slug, "archived": archived})
-    else:
-        print(f"removed: {args.slug}; it is kept in {archived}")
-    return 0
+    value = {"removed": args.slug, "archived": archived}
+    return print_result(args, value, f"removed: {args.slug}; it is kept in {archived}")
 
 
 def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     changed = topics.rebuild_index()
-    if args.json:
-        print_json({"changed": changed, "path": topics.index_path})
-    else:
-        print(f"{topics.index_path} " + ("was repaired" if changed else "is in order"))
+    value = {"changed": changed, "path": topics.index_path}
+    print_result(args, value, f"{topics.index_path} {'was repaired' if changed else 'is in order'}")
     if too_long := topics.over_the_limit():
         note(f"memory: {too_long}")
     return 0

@@ -16,7 +16,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, note, print_json, print_table, report_passed_over
+from .output import add_json, note, print_json, print_result, print_table, report_passed_over
 from .terminal import LEAVE, read_key
 
 EPILOG = """example:
@@ -58,15 +58,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     decision = _decision(args, today)
     path = watchlist.find(source, pattern)
     reason = scrub(args.reason, Policy.SECRETS).on_one_line() if args.reason else None
-    now = watchlist.decide(path, decision, reason=reason, run=watchlist.journal.new_run("watchlist"))
+    decided = watchlist.decide(path, decision, reason=reason, run=watchlist.journal.new_run("watchlist"))
     request_indexing(context.settings)
     if decision.until is not None and decision.until <= today:
         note(f"memory: {decision.until} is not in the future: the pattern still waits")
-    if args.json:
-        print_json({"action": decision.verdict, "source": source, "slug": pattern, "path": now})
-    else:
-        print(f"{decision.verdict}: {now}")
-    return 0
+    value = {"action": decided.verdict, "source": source, "slug": pattern, "path": decided.path}
+    return print_result(args, value, decided.told)
 
 
 def _names(args: argparse.Namespace) -> tuple[str, str]:
@@ -135,8 +132,7 @@ def _status(entry: Entry, today: date) -> str:
 def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, today: date) -> int:
     waiting = watchlist.waiting(today)
     if not waiting:
-        print_json({"decided": 0, "skipped": 0}) if args.json else print("nothing waits on the watchlist")
-        return 0
+        return print_result(args, {"decided": 0, "skipped": 0}, "nothing waits on the watchlist")
     if not sys.stdin.isatty():
         note(
             f"memory: standard input is not a TTY: {len(waiting)} skipped; "
@@ -174,6 +170,6 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
         if key == "s":
             return "skip"
         if key in decisions:
-            verdict = decisions[key].verdict
-            print(f"{verdict}: {watchlist.decide(entry.path, decisions[key], run=run_name)}")
-            return verdict
+            result = watchlist.decide(entry.path, decisions[key], run=run_name)
+            print(result.told)
+            return result.verdict

@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date
-from shlex import quote
 
 from ..vault.note_text import unfenced
 from ..vault.wording import cut
 from .candidate import without_opening
-from .incubation import TRASH_DAYS
 
 NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
@@ -138,7 +136,7 @@ def has_section(text: str | None, link: str) -> bool:
 
 def _link_line(lines: list[str], link: str) -> tuple[Section, int] | None:
     wanted = links_to(link)
-    for section in sections(lines):
+    for section in reversed(sections(lines)):  # The newest: an earlier idea may have had this name.
         for number in range(section.start + 1, section.end):
             if lines[number].lstrip().startswith(LINK_LABEL.strip()) and wanted.search(lines[number]):
                 return section, number
@@ -150,63 +148,26 @@ def promoted_line(day: date, folder: str) -> str:
     return f"→ promoted {day.isoformat()} to {folder}/"
 
 
-def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
-    """Insert `line` below the link of an idea's section and replace the link by `new_link`; None without a section."""
+def relinked(text: str, link: str, new_link: str, line: str = "") -> str | None:
+    """Replace the idea's link by `new_link` and insert `line` below it; a link that the user has rewritten stays.
+
+    None without a section, or if nothing changes.
+    """
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None:
         return None
     _, number = found
-    newline = _newline_of(text)
-    linked = _led_to(lines[number], link, new_link)
-    end = "" if linked.endswith(("\n", "\r")) else newline
-    last = number + 1 == len(lines) and end != ""
-    lines[number] = linked + end + line + ("" if last else newline)
-    return "".join(lines)
-
-
-def relinked(text: str, link: str, new_link: str) -> str | None:
-    """Replace the idea's link by `new_link`; None without a section, or if the user has rewritten the link."""
-    changed = unlinked(text, link, f"{LINK_LABEL}[[{new_link}]]")
+    written = lines[number].strip()
+    # Obsidian removes the ending `.md` when the idea's folder is renamed.
+    if written in (f"{LINK_LABEL}[[{link}]]", f"{LINK_LABEL}[[{link.removesuffix('.md')}]]"):
+        lines[number] = lines[number].replace(written, f"{LINK_LABEL}[[{new_link}]]")
+    if line:
+        newline = _newline_of(text)
+        has_end = lines[number].endswith(("\n", "\r"))
+        lines[number] += line + newline if has_end else newline + line
+    changed = "".join(lines)
     return None if changed == text else changed
-
-
-def deleted_line(day: date, name: str) -> str:
-    """Render the line that replaces a deleted idea's link. `name`: its name in the trash."""
-    return f"→ deleted {day.isoformat()}: `memory idea restore {quote(name)}` brings it back within {TRASH_DAYS} days"
-
-
-def unlinked(text: str, link: str, line: str) -> str | None:
-    """Replace the idea's link by `line`; None without a section, or if the user has rewritten the link."""
-    lines = _lines(text)
-    found = _link_line(lines, link)
-    if found is None or not _is_own(lines[found[1]], link):
-        return None
-    lines[found[1]] = lines[found[1]].replace(lines[found[1]].strip(), line)
-    return "".join(lines)
-
-
-def linked_again(text: str, name: str, link: str) -> str | None:
-    """Replace `deleted_line` by the link; None unless that line is as it was written."""
-    lines = _lines(text)
-    wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(quote(name))}` .*")
-    # The last one: an earlier idea of this name is not in the trash any more.
-    for section in reversed([*sections(lines)]):
-        for number in range(section.start + 1, section.end):
-            if wanted.fullmatch(bare := lines[number].strip()):
-                lines[number] = lines[number].replace(bare, f"{LINK_LABEL}[[{link}]]")
-                return "".join(lines)
-    return None
-
-
-def _led_to(line: str, link: str, new_link: str) -> str:
-    """Replace the link in a line of ours; a line that the user has rewritten stays."""
-    return line.replace(line.strip(), f"{LINK_LABEL}[[{new_link}]]") if _is_own(line, link) else line
-
-
-def _is_own(line: str, link: str) -> bool:
-    """Whether the line is ours; Obsidian removes the ending `.md` when the idea's folder is renamed."""
-    return line.strip() in (f"{LINK_LABEL}[[{link}]]", f"{LINK_LABEL}[[{link.removesuffix('.md')}]]")
 
 
 def without_section(text: str, link: str) -> str | None:

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from ..vault.automemory import INDEX_BYTES, INDEX_LINES, find_regions, strip_comments
 
-_ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file>[^()\n]+?\.md)\)[^\n]*")
+_ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[[^\n]*?\]\((?:\./)?(?P<slug>[^()/\n]+?)\.md\)[^\n]*")
 MOST_HOOK_CHARACTERS = 200
 
 
-@dataclass(frozen=True)
-class IndexLine:
-    """One line `- [title](file) — hook`. `number` counts from 0."""
-
-    number: int
-    title: str
-    file: str
-
-
-def index_lines(text: str) -> list[IndexLine]:
-    """Return the lines that name topic files of the same folder, outside comments and code."""
+def index_lines(text: str) -> list[tuple[int, str]]:
+    """Return (number from 0, slug) of the lines that name topic files of the same folder, outside comments and code."""
     hidden = [(start, end) for start, end, _ in find_regions(text)]
     found = []
     position = 0
     for number, line in enumerate(text.split("\n")):
         match = _ENTRY.fullmatch(line.rstrip("\r"))
         if match is not None and not any(start <= position < end for start, end in hidden):
-            file = match["file"].removeprefix("./")
-            if "/" not in file:
-                found.append(IndexLine(number, match["title"], file))
+            found.append((number, match["slug"]))
         position += len(line) + 1
     return found
 
@@ -52,18 +40,18 @@ def line_for(title: str, slug: str, description: str) -> str:
 def with_line(text: str, slug: str, line: str) -> str:
     """Put a topic's line into the index, in place of its present line, else at the end."""
     rows = text.split("\n")
-    known = [one for one in index_lines(text) if one.file == f"{slug}.md"]
+    known = [number for number, named in index_lines(text) if named == slug]
     if known:
-        ending = "\r" if rows[known[0].number].endswith("\r") else ""
-        rows[known[0].number] = line + ending
-        return "\n".join(row for number, row in enumerate(rows) if number not in {one.number for one in known[1:]})
+        ending = "\r" if rows[known[0]].endswith("\r") else ""
+        rows[known[0]] = line + ending
+        return "\n".join(row for number, row in enumerate(rows) if number not in known[1:])
     kept = _closed(text).rstrip("\n")
     return (kept + "\n" if kept else "") + line + "\n"
 
 
 def without_lines(text: str, slugs: Collection[str]) -> str:
     """Remove the lines of these topics from the index."""
-    gone = {one.number for one in index_lines(text) if one.file.removesuffix(".md") in slugs}
+    gone = {number for number, slug in index_lines(text) if slug in slugs}
     return "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)
 
 
@@ -74,10 +62,9 @@ def rebuilt(text: str, topics: Mapping[str, str], unread: Collection[str] = ()) 
     """
     seen: set[str] = set()
     gone = set()
-    for one in index_lines(text):
-        slug = one.file.removesuffix(".md")
+    for number, slug in index_lines(text):
         if slug in seen or not (slug in topics or slug in unread):
-            gone.add(one.number)
+            gone.add(number)
         seen.add(slug)
     kept = "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)
     for slug in sorted(set(topics) - seen):

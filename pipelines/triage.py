@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import ClassVar, Literal, TypeAlias
+from typing import Literal
 
 from ..runtime.days import parse_local_day
 from ..vault.entry import Entry
@@ -14,37 +14,16 @@ from .routing import LEAST_SESSIONS, REVIEW_OCCURRENCES
 
 
 @dataclass(frozen=True)
-class Promote:
-    """Propose a note that was seen often enough. The others of `paths` are merged into the first."""
+class TriageStep:
+    """What to do with notes: propose them because they were seen often enough, merged into the first; merge notes that
+    say the same into the first; or archive one."""
 
+    name: Literal["promote", "merge", "expire"]
     paths: tuple[str, ...]
-    occurrences: int
-    name: ClassVar[Literal["promote"]] = "promote"
+    why: str = ""
+    """Why it expires."""
 
 
-@dataclass(frozen=True)
-class Merge:
-    """Merge notes that say the same into the first."""
-
-    paths: tuple[str, ...]
-    name: ClassVar[Literal["merge"]] = "merge"
-
-
-@dataclass(frozen=True)
-class Expire:
-    """Archive a note."""
-
-    path: str
-    why: str
-    name: ClassVar[Literal["expire"]] = "expire"
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The note, as the other steps list theirs."""
-        return (self.path,)
-
-
-TriageStep: TypeAlias = "Promote | Merge | Expire"
 Same = Callable[[Entry, Entry], bool]
 
 
@@ -61,21 +40,21 @@ def triage(
     by_weight = sorted(notes, key=lambda note: (-note.occurrences, _last_seen(note), note.path))
     for group in grouped(by_weight, lambda one, other: one.kind == other.kind and same(one, other)):
         paths = tuple(note.path for note in group)
-        occurrences = sum(note.occurrences for note in group)
-        if occurrences >= REVIEW_OCCURRENCES and _is_spread(group):
-            steps.append(Promote(paths, occurrences))
+        if sum(note.occurrences for note in group) >= REVIEW_OCCURRENCES and _is_spread(group):
+            steps.append(TriageStep("promote", paths))
         elif max(map(_last_seen, group)) < today - timedelta(days=expire_days):
-            steps += [Expire(path, f"not seen for {expire_days} days") for path in paths]
+            steps += [TriageStep("expire", (path,), f"not seen for {expire_days} days") for path in paths]
         else:
             if len(group) > 1:
-                steps.append(Merge(paths))
+                steps.append(TriageStep("merge", paths))
             rest.append(group[0])
     if len(rest) > most:
         rest.sort(key=lambda note: (_last_seen(note), note.occurrences, note.path))
         too_many = {note.path for note in rest[: len(rest) - most]}
         # A group that is merged now stays until the next run, so that no note is touched twice.
-        merging = {step.paths[0] for step in steps if isinstance(step, Merge)}
-        steps += [Expire(path, f"more than {most} in the inbox") for path in sorted(too_many - merging)]
+        merging = {step.paths[0] for step in steps if step.name == "merge"}
+        why = f"more than {most} in the inbox"
+        steps += [TriageStep("expire", (path,), why) for path in sorted(too_many - merging)]
     return steps
 
 

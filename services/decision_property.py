@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from ..pipelines.scrub import Policy, scrub
-from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
+from ..runtime.errors import (
+    EditConflict,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    PathRefused,
+    VaultUnavailable,
+)
 from ..vault.entry import Entry, parse_entry
 from ..vault.header import skim
 from ..vault.store import VaultStore
@@ -24,6 +31,31 @@ SETTLED_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
+class DecisionOutcome:
+    """The result of a decision. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or not surfaced;
+    of an idea: kept, archived, deleted, restored or promoted; of a pattern: promoted, dismissed or deferred."""
+
+    proposal: str
+    """Path of the note that was decided on."""
+    verdict: str
+    path: str
+    """Path of the note after the decision."""
+    archived: str | None = None
+    """Path of the entry that it replaced."""
+    listed_in: str | None = None
+    """The user's own file outside the vault that now lists the idea."""
+    effect: str = ""
+    """What else the approval does; '' for nothing."""
+
+    @property
+    def told(self) -> str:
+        """The outcome in one line, without what it replaced."""
+        effect = f", and {self.effect}" if self.effect else ""
+        also_in = f", and in {self.listed_in}" if self.listed_in else ""
+        return f"{self.verdict}{effect}: {self.path}{also_in}"
+
+
+@dataclass(frozen=True)
 class DecisionProblem:
     """A note whose decision could not be carried out."""
 
@@ -32,6 +64,31 @@ class DecisionProblem:
     problem: str
     may_be_typed: bool = False
     """Somebody may be writing in the note: check again after SETTLED_SECONDS."""
+
+
+def apply_written(
+    store: VaultStore,
+    notes: Iterable[tuple[str, str]],
+    decide: Callable[[str, str], list[DecisionOutcome]],
+    still_owned: Callable[[], bool],
+) -> list[DecisionOutcome | DecisionProblem]:
+    """Carry out the decisions (path, text) written in notes; one that cannot be carried out is stated in its note.
+
+    Raises VaultUnavailable.
+    """
+    results: list[DecisionOutcome | DecisionProblem] = []
+    for path, written in notes:
+        if not still_owned():
+            break
+        try:
+            results += decide(path, written)
+        except VaultUnavailable:
+            raise
+        except MemoryVaultError as error:
+            # If the note itself is gone, another process has decided. Anything else missing is the note's problem.
+            if not isinstance(error, EntryNotFound) or store.exists(path):
+                results.append(report_problem(store, path, str(error)))
+    return results
 
 
 def report_problem(store: VaultStore, path: str, problem: str) -> DecisionProblem:

@@ -47,8 +47,6 @@ log = logging.getLogger(__name__)
 DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """Above this size the journal is renamed to `changes.1.jsonl`, which replaces the previous one."""
-BLOCK_BYTES = 65_536
-"""Bytes read at once from the end of a journal."""
 
 Actor = Literal[
     "reflection",
@@ -291,25 +289,31 @@ class Journal:
             gone, replaced = self._traced(paths)
             names = {PurePosixPath(path).stem for path in gone}
 
-            def rewritten(line: bytes) -> bytes | None:
-                left = _without(line, gone, names)
-                return left and _without(left, replaced.get(_id_of(left), ()), (), texts_only=True)
+            def left_of(act: dict[str, Any]) -> dict[str, Any] | None:
+                left = _without(act, gone, names)
+                return left and _without(left, replaced.get(str(left["id"]), ()), (), texts_only=True)
 
             with self._writing():
-                self._rewrite(rewritten)
+                self._rewrite(left_of)
 
     def _forget_texts(self, paths: Collection[str]) -> None:
         """Drop the changes of earlier acts that keep a text of these notes: the user has dismissed them."""
         try:
-            self._rewrite(lambda line: _without(line, paths, (), texts_only=True))
+            self._rewrite(lambda act: _without(act, paths, (), texts_only=True))
         except OSError as error:
             log.warning("the journal keeps the text of a note that was dismissed: %s", error)
 
-    def _rewrite(self, rewritten: Callable[[bytes], bytes | None]) -> None:
-        """Replace each line by the result of `rewritten`; None removes it. Raises OSError."""
+    def _rewrite(self, left_of: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
+        """Replace each act by the result of `left_of`; None removes it. Raises OSError."""
         for file in self.files:
-            lines = list(_lines(file))
-            after = [new for line in lines if (new := rewritten(line)) is not None]
+            lines = [*_lines(file)]
+            after = []
+            for line in lines:
+                with suppress(ValueError, KeyError, TypeError):
+                    act = parse_json(line)
+                    left = left_of(act)
+                    line = line if left is act else json.dumps(left).encode("ascii") + b"\n" if left else b""
+                after.append(line)
             if after != lines:
                 replace_file(file, b"".join(after))
 
@@ -323,44 +327,18 @@ class Journal:
 
     def acts(self) -> list[Act]:
         """Return all recorded acts, oldest first, without the lines that cannot be read. Raises VaultUnavailable."""
-        found: dict[str, Act] = {}
-        for file in self.files:
-            for line in _lines(file):
-                with suppress(ValueError, KeyError, TypeError):
-                    act = self._read(parse_json(line))
-                    found.setdefault(act.id, act)
-        return list(found.values())
+        return [*self.newest()][::-1]
 
-    def newest(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Act]:
-        """Yield the recorded acts, newest first; the files are only read as far as the caller iterates.
-
-        `is_wanted` filters lines before parsing, which costs fifty times as much because lines hold whole notes. It may
-        accept lines that are not needed.
-        """
+    def newest(self) -> Iterator[Act]:
+        """Yield the recorded acts, newest first; lines are only parsed as far as the caller iterates."""
         seen: set[str] = set()
         for file in reversed(self.files):
-            for line in lines_from_end(file):
-                if is_wanted(line):
-                    with suppress(ValueError, KeyError, TypeError):
-                        act = self._read(parse_json(line))
-                        if act.id not in seen:
-                            seen.add(act.id)
-                            yield act
-
-    def newest_of(self, paths: Collection[str]) -> Iterator[Act]:
-        """Yield the acts that may have changed or moved one of `paths`, newest first; `paths` may grow meanwhile."""
-        marks: dict[str, bytes] = {}
-
-        def is_wanted(line: bytes) -> bool:
-            marks.update({path: _member("path", path) for path in paths if path not in marks})
-            return _MOVES in line or any(mark in line for mark in marks.values())
-
-        return self.newest(is_wanted)
-
-    def newest_decisions(self) -> Iterator[Act]:
-        """Yield the acts of reviews and the acts that undo others, newest first."""
-        mark = _member("actor", "review")
-        return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
+            for line in reversed([*_lines(file)]):
+                with suppress(ValueError, KeyError, TypeError):
+                    act = self._read(parse_json(line))
+                    if act.id not in seen:
+                        seen.add(act.id)
+                        yield act
 
     # Steps
 
@@ -527,16 +505,6 @@ class Journal:
             append_synced(file, start + json.dumps(act).encode("ascii") + b"\n")
 
 
-def _member(name: str, value: object) -> bytes:
-    """Return the bytes of a JSON member as they stand in a line. Quotes are escaped in the text of a note, so the bytes
-    never match there."""
-    return json.dumps({name: value})[1:-1].encode("ascii")
-
-
-_UNDOES_NONE = _member("undoes", [])
-_MOVES = b'"moves": ['
-
-
 def _history(act: Mapping[str, Any]) -> dict[str, Any]:
     """Return the journal line of a completed act: of new texts only the hashes, as the texts are in the vault."""
     changes = [
@@ -550,34 +518,19 @@ def _history(act: Mapping[str, Any]) -> dict[str, Any]:
     return without_rejected(act, {**act, "changes": changes})
 
 
-def _without(line: bytes, paths: Collection[str], names: Collection[str], *, texts_only: bool = False) -> bytes | None:
-    """Return the line of an act without these files, with `texts_only` only without those whose earlier text it keeps;
-    None if no change remains."""
-    try:
-        act = parse_json(line)
-        kept = [
-            change
-            for change in act["changes"]
-            if change["path"] not in paths or (texts_only and change["before"] is None)
-        ]
-    except (ValueError, KeyError, TypeError):
-        return line
-    if len(kept) == len(act["changes"]):
-        return line
+def _without(
+    act: dict[str, Any], paths: Collection[str], names: Collection[str], *, texts_only: bool = False
+) -> dict[str, Any] | None:
+    """Return the act without these files, with `texts_only` only without those whose earlier text it keeps; None if no
+    change remains."""
+    changes = act["changes"]
+    kept = [each for each in changes if each["path"] not in paths or (texts_only and each["before"] is None)]
+    if len(kept) == len(changes):
+        return act
     if not kept:
         return None
-    act["changes"] = kept
-    if any(name in act["what"] for name in names):
-        act["what"] = "a change of several notes"
-    return json.dumps(act).encode("ascii") + b"\n"
-
-
-def _id_of(line: bytes) -> str:
-    """Return the id of the act in a line; '' if it has none."""
-    try:
-        return str(parse_json(line)["id"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+    what = "a change of several notes" if any(name in act["what"] for name in names) else act["what"]
+    return {**act, "changes": kept, "what": what}
 
 
 def _done(line: Mapping[str, Any]) -> Act:
@@ -606,23 +559,3 @@ def _ends_whole(file: Path) -> bool:
             return data.read(1) == b"\n"
     except OSError:  # absent or empty
         return True
-
-
-def lines_from_end(file: Path) -> Iterator[bytes]:
-    """Yield the lines, last one first, without line ends; none if there is no file. Raises OSError."""
-    with suppress(FileNotFoundError), file.open("rb") as data:
-        at = data.seek(0, os.SEEK_END)
-        rest: list[bytes] = []
-        while at > 0:
-            size = min(BLOCK_BYTES, at)
-            at -= size
-            data.seek(at)
-            block = data.read(size)
-            first, *lines = block.split(b"\n")
-            if not lines:  # A line of many blocks is joined once, at its beginning.
-                rest.append(block)
-                continue
-            lines[-1] += b"".join(reversed(rest))
-            yield from reversed(lines)
-            rest = [first]
-        yield b"".join(reversed(rest))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -96,26 +96,6 @@ class _Note:
         return wording_of(own_words(self.statement))
 
 
-class _Wordings:
-    """Notes indexed by their words, so that a statement is compared with few notes of a full vault."""
-
-    def __init__(self) -> None:
-        self._notes: dict[str, dict[str, _Note]] = {}
-
-    def add(self, note: _Note) -> None:
-        for word in note.wording.words:
-            self._notes.setdefault(word, {})[note.path] = note
-
-    def discard(self, note: _Note) -> None:
-        for word in note.wording.words:
-            self._notes.get(word, {}).pop(note.path, None)
-
-    def near(self, wording: Wording) -> list[_Note]:
-        """Return the notes that share a word with it, largest share first."""
-        some = {path: note for word in wording.words for path, note in self._notes.get(word, {}).items()}
-        return sorted(some.values(), key=lambda note: (-shared_words(wording, note.wording), note.path))
-
-
 class VaultMemories:
     """The entries that matter for some candidates, read in one pass over the vault and updated on each write."""
 
@@ -123,9 +103,6 @@ class VaultMemories:
         self._store = store
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
-        self._by_fingerprint: dict[str, dict[str, _Note]] = {}
-        self._by_kind: dict[str, _Wordings] = {}
-        """Notes of the kinds that were asked for; splitting every note of a vault into words takes long."""
         for path, data in store.settled_contents():
             self._note(path, data.decode("utf-8", "replace"))
         store.require_vault()  # A vault that was unmounted meanwhile has not been searched completely.
@@ -177,7 +154,7 @@ class VaultMemories:
     def _near_dismissed(self, candidate: Candidate) -> list[Entry]:
         """Return the dismissed note that is closest in meaning, unless the two contradict each other."""
         wording = wording_of(own_words(candidate.identity))
-        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_dismissed]
+        notes = [note for note in self._near({candidate.kind}, wording) if note.is_dismissed]
         near = [
             note.path
             for note, compared in self._compared(wording, [(note, note.own_wording) for note in notes], NEAR_DISMISSED)
@@ -191,7 +168,7 @@ class VaultMemories:
         """Return the change of the candidate's probability by the user's earlier decisions, in log-odds; see
         learned_shift."""
         wording = wording_of(own_words(candidate.identity))
-        notes = [note for note in self._of_kind(candidate.kind).near(wording) if note.is_approved]
+        notes = [note for note in self._near({candidate.kind}, wording) if note.is_approved]
         texts = [note.own_wording.text for note in notes]
         cosines = self._meaning.cosines(wording.text, texts) if self._meaning is not None else []
         approved = sum(note.is_approved for note in self._notes.values())
@@ -208,8 +185,7 @@ class VaultMemories:
         wording = wording_of(own_words(candidate.identity))
         rules = [
             note
-            for kind in sorted(STATEMENT_KINDS)
-            for note in self._of_kind(kind).near(wording)
+            for note in self._near(STATEMENT_KINDS, wording)
             if note.status in ("active", "pending") and note.project in reach
         ]
         rules.sort(key=lambda note: (note.status != "active", -shared_words(wording, note.wording), note.path))
@@ -240,11 +216,7 @@ class VaultMemories:
 
     def learned(self, path: str, text: str | None) -> None:
         """Update after the note at `path` was written or removed."""
-        gone = self._notes.pop(path, None)
-        if gone is not None:
-            self._by_fingerprint[gone.fingerprint].pop(path)
-            if gone.kind in self._by_kind:
-                self._by_kind[gone.kind].discard(gone)
+        self._notes.pop(path, None)
         if text is not None:
             self._note(path, text)
 
@@ -267,7 +239,7 @@ class VaultMemories:
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
         has_names = parts is not None and (status in AWAITING_STATUSES or kind == FIX_KIND)
-        note = _Note(
+        self._notes[path] = _Note(
             path=path,
             kind=kind,
             status=status,
@@ -278,28 +250,21 @@ class VaultMemories:
             was_proposed=fields.get("confidence", Tier.HIGH) != Tier.HIGH and "fingerprint" in fields,
             rank=_rank_of(fields) if status in AWAITING_STATUSES and "decision" not in fields else None,
         )
-        self._notes[path] = note
-        self._by_fingerprint.setdefault(note.fingerprint, {})[path] = note
-        if kind in self._by_kind:
-            self._by_kind[kind].add(note)
 
-    def _of_kind(self, kind: str) -> _Wordings:
-        if kind not in self._by_kind:
-            found = self._by_kind[kind] = _Wordings()
-            for note in self._notes.values():
-                if note.kind == kind:
-                    found.add(note)
-        return self._by_kind[kind]
+    def _near(self, kinds: Collection[str], wording: Wording) -> list[_Note]:
+        """Return the notes of these kinds that share a word with it, by kind, largest share first."""
+        of_kind = (note for note in self._notes.values() if note.kind in kinds)
+        some = [note for note in of_kind if not wording.words.isdisjoint(note.wording.words)]
+        return sorted(some, key=lambda note: (note.kind, -shared_words(wording, note.wording), note.path))
 
     def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
         """Return the notes with this fingerprint, then those that say the same in other words."""
         key = fingerprint(identity)
-        exact = list(self._by_fingerprint.get(key, ()))
+        exact = [note.path for note in self._notes.values() if note.fingerprint == key]
         wording = wording_of_saying(statement)
         near = [
             note
-            for each in (sorted(STATEMENT_KINDS) if kind in STATEMENT_KINDS else (kind,))
-            for note in self._of_kind(each).near(wording)
+            for note in self._near(STATEMENT_KINDS if kind in STATEMENT_KINDS else {kind}, wording)
             if note.fingerprint != key and note.status not in PUT_AWAY_STATUSES
         ]
         alike = [

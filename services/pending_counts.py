@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from ..vault.pending import PENDING_FOLDERS, describe_other_places, describe_pending, describe_review, group_by_place
@@ -53,28 +53,26 @@ def count_pending(store: VaultStore) -> PendingCounts:
     return replace(count_pending_notes(store), copies=sum(map(names_its_note, store.list_notes().copies)))
 
 
-def count_pending_notes(store: VaultStore, notes: Iterable[str] | None = None) -> PendingCounts:
-    """Count without conflict copies, which takes no walk through all folders; `notes`: only among these paths.
+def count_pending_notes(store: VaultStore) -> PendingCounts:
+    """Count without conflict copies, which takes no walk through all folders. Raises VaultUnavailable."""
+    return counts_of(list_pending_notes(store))
 
-    Raises VaultUnavailable.
-    """
-    return PendingCounts(**{place: len(paths) for place, paths in list_pending_notes(store, notes).items()})
+
+def counts_of(places: Mapping[str, Collection[str]]) -> PendingCounts:
+    """Count the paths by place."""
+    return PendingCounts(**{place: len(paths) for place, paths in places.items()})
 
 
 def count_pending_paths(paths: Iterable[str]) -> PendingCounts:
     """Count by vault-relative paths alone, without conflict copies and patterns."""
-    groups = group_by_place(paths)
-    return PendingCounts(**{place: len(group) for place, group in groups.items() if place != "patterns"})
+    return counts_of({**group_by_place(paths), "patterns": ()})
 
 
-def list_pending_notes(store: VaultStore, notes: Iterable[str] | None = None) -> dict[str, list[str]]:
-    """List the paths of pending notes by place, without conflict copies; `notes`: only among these paths.
-
-    Patterns are read. Raises VaultUnavailable.
-    """
+def list_pending_notes(store: VaultStore) -> dict[str, list[str]]:
+    """List the paths of pending notes by place, without conflict copies. Patterns are read. Raises VaultUnavailable."""
     from .discovery.watchlist import is_deferred, is_waiting  # As above.
 
-    groups = group_by_place(store.walk_special(PENDING_FOLDERS) if notes is None else notes)
+    groups = group_by_place(store.walk_special(PENDING_FOLDERS))
     today = store.today()
     patterns = store.readable(groups["patterns"])
     groups["patterns"] = [note.path for note in patterns if is_waiting(note) and not is_deferred(note, today)]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from ..runtime.normal_form import normal_form
 from ..vault.entry import Entry
-from ..vault.pending import PENDING_FOLDERS, pending_folder
 from ..vault.store import VaultStore
 from .paging import Listed, page_of
 
 
-def list_pending_paths(store: VaultStore) -> dict[str, list[str]]:
-    """Return the paths of the notes below each of PENDING_FOLDERS, in one walk. Raises VaultUnavailable."""
-    paths_by_folder: dict[str, list[str]] = {folder: [] for folder in PENDING_FOLDERS}
-    for path in store.walk_special(frozenset(PENDING_FOLDERS)):
-        if folder := pending_folder(path):
-            paths_by_folder[folder].append(path)
-    return paths_by_folder
+@dataclass(frozen=True)
+class OpenPage:
+    """A page of pending notes, one of which is open."""
+
+    page: Listed[Entry]
+    entry: Entry | None
+    """The open note; None on an empty page."""
+    place: int = 0
+    """Its position among all of them, from 1."""
+    before: str | None = None
+    after: str | None = None
+    """Paths of its neighbours."""
 
 
 def order_pending(store: VaultStore, paths: Collection[str], search: str = "") -> list[str]:
@@ -44,3 +49,16 @@ def load_pending_page(store: VaultStore, ordered: Sequence[str], number: int, si
     """Read the entries of page `number` (clamped) of `size` paths, without files that are gone."""
     page = page_of(ordered, number, size)
     return Listed(tuple(store.readable(page.rows)), page.total, page.number, page.pages)
+
+
+def open_pending(store: VaultStore, ordered: Sequence[str], wanted: str, number: int, size: int) -> OpenPage:
+    """Return the page that holds the note `wanted`, open; else page `number` with its first note."""
+    if wanted in ordered:
+        number = ordered.index(wanted) // size + 1
+    page = load_pending_page(store, ordered, number, size)
+    entry = next((one for one in page.rows if one.path == wanted), None) or next(iter(page.rows), None)
+    if entry is None:
+        return OpenPage(page, None)
+    at = ordered.index(entry.path)
+    after = next((following.path for following in store.readable(ordered[at + 1 :])), None)
+    return OpenPage(page, entry, at + 1, ordered[at - 1] if at else None, after)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -521,8 +521,8 @@ def most_ideas(proposals: int) -> int:
     return proposals - proposals // 4
 
 
-def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
-    """Return the destination, or the next free name beside it; `promised` names count as taken.
+def free_path(destination: str, store: VaultStore) -> str:
+    """Return the destination, or the next free name beside it.
 
     Raises VaultUnavailable while an editor saves the file at the destination, which may hold this very memory.
     """
@@ -533,11 +533,7 @@ def free_path(destination: str, store: VaultStore, promised: Collection[str] = (
     if store.is_being_saved(destination):
         raise VaultUnavailable(f"{destination} is being saved by another program; try again in a moment")
     folder, name = destination.rsplit("/", 1)
-
-    def is_taken(slug: str) -> bool:
-        return f"{folder}/{slug}.md" in promised or store.exists(f"{folder}/{slug}.md")
-
-    slug = free_slug(name.removesuffix(".md"), is_taken)
+    slug = free_slug(name.removesuffix(".md"), lambda taken: store.exists(f"{folder}/{taken}.md"))
     return f"{folder}/{slug}.md"
 
 

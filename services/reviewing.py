@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ..index.recall import recall_as_it_is
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
@@ -31,10 +32,8 @@ from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
-    MemoryVaultError,
     QueueUnavailable,
     UsageError,
-    VaultUnavailable,
 )
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
@@ -48,8 +47,9 @@ from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
+from .decision_property import DecisionOutcome as DecisionOutcome
 from .decision_property import DecisionProblem as DecisionProblem
-from .decision_property import clear_problem, decision_keys, may_be_decided, read_decision, report_problem
+from .decision_property import apply_written, clear_problem, decision_keys, may_be_decided, read_decision
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
@@ -66,30 +66,6 @@ _USUAL = frozenset({"", ALWAYS_LOAD})
 NEAREST = 5
 RECALL_SECONDS = 3.0
 ONE_BY_ONE = "it lists several ideas: tick a box below each, or `memory idea keep SLUG` (archive, delete)"
-
-
-@dataclass(frozen=True)
-class DecisionOutcome:
-    """The result of a decision. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or not surfaced;
-    for a forgotten idea: kept, archived or deleted."""
-
-    proposal: str
-    verdict: str
-    path: str
-    """Path of the note after the decision."""
-    archived: str | None = None
-    """Path of the entry that it replaced."""
-    listed_in: str | None = None
-    """The user's own file outside the vault that now lists the idea."""
-    effect: str = ""
-    """What else the approval does; '' for nothing."""
-
-    @property
-    def told(self) -> str:
-        """The outcome in one line, without what it replaced."""
-        effect = f", and {self.effect}" if self.effect else ""
-        also_in = f", and in {self.listed_in}" if self.listed_in else ""
-        return f"{self.verdict}{effect}: {self.path}{also_in}"
 
 
 @dataclass(frozen=True)
@@ -200,15 +176,12 @@ class Reviewer:
 
         Raises EntryNotFound, EditConflict, VaultUnavailable; answers before the failing one stay carried out.
         """
-        return [
-            DecisionOutcome(path, done.verdict, done.path)
-            for done in answer_listed(self._settings, self.journal, path, answers, run=run)
-        ]
+        return answer_listed(self._settings, self.journal, path, answers, run=run)
 
     def last_decision(self, path: str | None = None) -> Act | None:
         """Return the newest decision that is not undone; with `path`, the one that made that note what it is."""
         undone: set[str] = set()
-        for act in self.journal.newest_decisions():
+        for act in self.journal.newest():
             undone.update(act.undoes)  # An undo comes after the act that it undoes.
             made = [change.path for change in act.changes if change.after_hash is not None]
             if act.actor == "review" and act.id not in undone and (path is None or path in made):
@@ -217,7 +190,7 @@ class Reviewer:
 
     def what_became_of(self, path: str) -> Act | None:
         """Return the newest act that moved a waiting note from its place; None if there is none."""
-        return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
+        return next((act for act in self.journal.newest() if _removed(act, path)), None)
 
     def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
         """Undo the last decision, or with `path` the one that made that note what it is; return None if there is none.
@@ -292,31 +265,18 @@ class Reviewer:
         """Carry out the decisions written in notes. Raises VaultUnavailable."""
         self.journal.recover()
         run = self.journal.new_run("review")
-        results: list[DecisionOutcome | DecisionProblem] = []
-        for path, written in list(self.decided_notes()):
-            if not still_owned():
-                break
-            results += self._apply(path, written, run)
-        return results
+        return apply_written(self.store, [*self.decided_notes()], partial(self._apply, run=run), still_owned)
 
-    def _apply(self, path: str, written: str, run: str) -> Sequence[DecisionOutcome | DecisionProblem]:
-        try:
-            entry = self.store.read(path)
-            if entry.kind == GC_KIND:
-                if answers := parse_listed(entry):
-                    return self.answer(path, answers, run=run)
-                raise EntryInvalid(ONE_BY_ONE)
-            decision = parse_decision(written, entry.supersedes)
-            if decision is None:
-                raise EntryInvalid(why_none(written))
-            decided = self.decide(path, decision, run=run)
-        except EntryNotFound as error:
-            # If the note itself is gone, another process has decided. Anything else missing is the note's problem.
-            return [report_problem(self.store, path, str(error))] if self.store.exists(path) else []
-        except VaultUnavailable:
-            raise
-        except MemoryVaultError as error:
-            return [report_problem(self.store, path, str(error))]
+    def _apply(self, path: str, written: str, *, run: str) -> list[DecisionOutcome]:
+        entry = self.store.read(path)
+        if entry.kind == GC_KIND:
+            if answers := parse_listed(entry):
+                return self.answer(path, answers, run=run)
+            raise EntryInvalid(ONE_BY_ONE)
+        decision = parse_decision(written, entry.supersedes)
+        if decision is None:
+            raise EntryInvalid(why_none(written))
+        decided = self.decide(path, decision, run=run)
         if decided.verdict != "skipped":
             return [decided]
         clear_problem(self.store, path)

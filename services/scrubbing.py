@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     if apply:
         found += _index(settings)
     for file in _files(settings.state.log):
-        found += _lines(file, "log", _log_value, apply)
+        found += _lines(file, "log", _everything, apply)
     for file in _files(settings.state.spool):
         found += _lines(file, "spool", _secrets_only, apply)
     found += _queue(settings, apply)
@@ -88,14 +89,11 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
 
 def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
     """Recover an interrupted act. Its texts lie beside the journal, so it is reported if it cannot be recovered."""
-    if not journal.is_interrupted:
-        return []
-    with store.lock():
-        try:
-            journal.recover()
-        except VaultUnavailable as error:
-            store.require_vault()
-            return [Found("journal", "a change that was interrupted", {}, str(error))]
+    try:
+        journal.recover()
+    except VaultUnavailable as error:
+        store.require_vault()
+        return [Found("journal", "a change that was interrupted", {}, str(error))]
     return []
 
 
@@ -104,7 +102,7 @@ def _journal(journal: Journal, apply: bool) -> list[Found]:
     found: list[Found] = []
     with journal.store.lock():
         for file in journal.leftovers:
-            found += _lines(file, "journal", _log_value, apply=False)
+            found += _lines(file, "journal", _everything, apply=False)
             if apply:
                 file.unlink(missing_ok=True)
         for file in journal.files:
@@ -195,12 +193,12 @@ def _vault(journal: Journal, apply: bool) -> Iterator[Found]:
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
+    kinds: Counter[str] = Counter()
     try:
-        kinds = scrub_ideas_list(settings, store, apply=apply)
+        kinds = scrub_ideas_list(settings, store, apply=False)
+        if apply and kinds:
+            scrub_ideas_list(settings, store, apply=True)
     except (EditConflict, OutsideUnavailable) as error:
-        kinds = Counter()
-        with suppress(EditConflict, OutsideUnavailable):
-            kinds = scrub_ideas_list(settings, store, apply=False)
         return [Found("vault", "Ideas.md", kinds, str(error))]
     return [Found("vault", "Ideas.md", kinds)] if kinds else []
 
@@ -266,14 +264,6 @@ def _policy_of(path: str, text: str) -> Policy:
         return Policy.SECRETS
 
 
-def _log_value(value: Any) -> tuple[Any, Counter[str]]:
-    return _mapped(value, Policy.FULL)
-
-
-def _secrets_only(value: Any) -> tuple[Any, Counter[str]]:
-    return _mapped(value, Policy.SECRETS)
-
-
 def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
     """Scrub every text in a JSON value."""
     if isinstance(value, str):
@@ -299,6 +289,9 @@ def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
             kinds += found
         return fields, kinds
     return value, kinds
+
+
+_everything, _secrets_only = partial(_mapped, policy=Policy.FULL), partial(_mapped, policy=Policy.SECRETS)
 
 
 def _files(folder: str) -> list[Path]:
@@ -367,10 +360,10 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
             with ledger.transaction() as conn:
                 conn.execute("PRAGMA secure_delete = ON")
                 for job_id, state, args, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
-                    new_args, kinds = _mapped(_args_of(args), Policy.SECRETS)
+                    new_args, kinds = _mapped(_json_or_text(args), Policy.SECRETS)
                     problem = None
                     if kinds and state not in _ENDED:
-                        new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs list`)"
+                        new_args, problem = _json_or_text(args), f"it is {state}: cancel it first (`memory jobs list`)"
                     new_error, more = _mapped(error, Policy.FULL)
                     new_history, still_more = _mapped(parse_json(history), Policy.FULL)
                     kinds += more + still_more
@@ -390,8 +383,8 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
     return found
 
 
-def _args_of(text: str) -> Any:
-    """Return the arguments of a job, or the text itself if it is not JSON."""
+def _json_or_text(text: str) -> Any:
+    """Return the value of a JSON text, or the text itself if it is none."""
     try:
         return parse_json(text)
     except ValueError:
@@ -406,14 +399,12 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
     kinds: Counter[str] = Counter()
 
     def clean(text: str) -> str:
-        try:
-            value = parse_json(text)
-        except ValueError:
-            kinds.update(_kinds(text, Policy.SECRETS))
-            return str(scrub(text, Policy.SECRETS))
+        value = _json_or_text(text)
         new, found = _mapped(value, Policy.SECRETS)
         kinds.update(found)
-        return json.dumps(new, ensure_ascii=False) if found else text
+        if not found or value is text:
+            return str(new) if found else text
+        return json.dumps(new, ensure_ascii=False)
 
     try:
         rows = replace_texts(state_db, clean, apply=apply)

@@ -122,6 +122,9 @@ class Topics:
             raise UsageError(f"unknown type {type_!r}: use one of {', '.join(TYPES)}")
         if not body.strip():
             raise UsageError("a topic needs a text")
+        fields: dict[str, StoreValue] = {
+            key: _line(text, key) for key, text in (("name", name), ("description", description)) if text is not None
+        }
         with self._journal.locked():
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
@@ -131,9 +134,14 @@ class Topics:
                 self._refuse_twin(slug)
                 if replace is not None:
                     raise EntryNotFound(f"{self.project} has no topic {slug}: write it without `replace`")
-                after = self._new(path, slug, body, type_, description, name)
+                after = self._new(path, slug, body, type_, fields)
             else:
-                after = self._changed(slug, before, body, type_, description, name, replace, append)
+                text = self._text(slug, before, body, replace, append)
+                if type_ is not None:
+                    metadata = parse_text(slug, before).extra.get("metadata")
+                    kept = metadata if isinstance(metadata, dict) else {}
+                    fields["metadata"] = {**_scrubbed_values(kept), "type": scrub(type_)}
+                after = self._store.render_edit(before, fields, text)
             entry = parse_text(path, after)
             index = self._index_text()
             line = line_for(_title(entry, slug), slug, _text(entry.extra.get("description")))
@@ -163,7 +171,7 @@ class Topics:
 
     def over_the_limit(self) -> str:
         """Return a text about the part of the index that no session loads; '' if all of it is loaded."""
-        return over_the_limit(self._index())
+        return over_the_limit(self._index_text() or "")
 
     def rebuild_index(self) -> bool:
         """Give each topic one line and remove dead lines; return whether anything changed."""
@@ -186,14 +194,12 @@ class Topics:
 
     # Steps
 
-    def _new(
-        self, path: str, slug: str, body: str, type_: str | None, description: str | None, name: str | None
-    ) -> Scrubbed:
-        if type_ is None or not (description or "").strip():
+    def _new(self, path: str, slug: str, body: str, type_: str | None, fields: Mapping[str, StoreValue]) -> Scrubbed:
+        if type_ is None or not fields.get("description"):
             raise UsageError(f"a new topic needs `type` ({', '.join(TYPES)}) and `description`")
-        fields: dict[str, StoreValue] = {
-            "name": _line(name or slug, "name"),
-            "description": _line(description or "", "description"),
+        fields = {
+            "name": fields.get("name") or _line(slug, "name"),
+            "description": fields["description"],
             "metadata": {"type": scrub(type_)},
             "source": Source(AGENT_SOURCE),
             # The format of Claude Code, without the fields that it does not have.
@@ -201,45 +207,25 @@ class Topics:
         }
         return self._store.compose(path, fields, None, _body(body))
 
-    def _changed(
-        self,
-        slug: str,
-        before: str,
-        body: str,
-        type_: str | None,
-        description: str | None,
-        name: str | None,
-        replace: str | None,
-        append: bool,
-    ) -> Scrubbed:
-        self._refuse_merge(slug, parse_text(f"{self.folder}/{slug}.md", before))
+    def _text(self, slug: str, before: str, body: str, replace: str | None, append: bool) -> Scrubbed:
+        """Return the new text of a topic that is there. Raises EntryExists, EditConflict, EntryInvalid."""
+        entry = parse_text(f"{self.folder}/{slug}.md", before)
+        self._refuse_merge(slug, entry)
         if append:
-            old = parse_text(slug, before).body
-            kept = Scrubbed.trusted(old, reason="it was in the vault")
-            text = Scrubbed.joined([kept, _body(body)])
+            text = Scrubbed.joined([Scrubbed.trusted(entry.body, reason="it was in the vault"), _body(body)])
             if len(text) > MAX_BODY_CHARACTERS:
                 raise EntryInvalid(
                     f"the topic would be longer than {MAX_BODY_CHARACTERS} characters: start another one"
                 )
-        elif replace is None:
+            return text
+        if replace is None:
             raise EntryExists(
                 f"there is a topic {slug} already: read it, then use `replace` with its hash to put a new text "
                 f"in its place, or `append` to add to it"
             )
-        elif len(replace) < SHOWN_HASH_CHARACTERS or not hash_of(before).startswith(replace):
+        if len(replace) < SHOWN_HASH_CHARACTERS or not hash_of(before).startswith(replace):
             raise EditConflict(f"topic {slug} is not what you read: read it again; nothing was written")
-        else:
-            text = _body(body)
-        fields: dict[str, StoreValue] = {}
-        if name is not None:
-            fields["name"] = _line(name, "name")
-        if description is not None:
-            fields["description"] = _line(description, "description")
-        if type_ is not None:
-            metadata = parse_text(slug, before).extra.get("metadata")
-            kept_metadata = metadata if isinstance(metadata, dict) else {}
-            fields["metadata"] = {**_scrubbed_values(kept_metadata), "type": scrub(type_)}
-        return self._store.render_edit(before, fields, text)
+        return _body(body)
 
     def _refuse_merge(self, slug: str, entry: Entry) -> None:
         if entry.status == CONFLICT:
@@ -279,9 +265,6 @@ class Topics:
 
     def _index_text(self) -> str | None:
         return text_of(self._store, self.index_path)
-
-    def _index(self) -> str:
-        return self._index_text() or ""
 
     def _topic(self, slug: str) -> Topic:
         path = f"{self.folder}/{slug}.md"

@@ -16,7 +16,7 @@ from ..pipelines.likeness import (
 )
 from ..pipelines.review import group_of
 from ..pipelines.routing import is_widened
-from ..pipelines.triage import Expire, Merge, Promote, TriageStep, triage
+from ..pipelines.triage import TriageStep, triage
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW
 from ..runtime.settings import Settings
@@ -103,15 +103,15 @@ class _Runner:
         self._run = run
 
     def do(self, step: TriageStep) -> TriageOutcome:
-        match step:
-            case Promote():
+        match step.name:
+            case "promote":
                 return self._promote(step)
-            case Merge():
+            case "merge":
                 return self._merge(step)
-            case Expire():
-                return TriageOutcome(step, "expired", self._put_away(step.paths))
+            case "expire":
+                return TriageOutcome(step, "expired", self._put_away(*step.paths))
 
-    def _promote(self, step: Promote) -> TriageOutcome:
+    def _promote(self, step: TriageStep) -> TriageOutcome:
         paths = step.paths
         keeper = self._entries[paths[0]]
         target, status = self._promoted_path(keeper, paths)
@@ -175,21 +175,15 @@ class _Runner:
             changes.append(Change(path, before, None))
         return changes
 
-    def _put_away(self, paths: Sequence[str]) -> str:
-        """Archive all notes as one act; return the new path of the first."""
-        targets: list[str] = []
-        changes: list[Change] = []
-        for path in paths:
-            name = path.rsplit("/", 1)[-1]
-            target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store, targets)
-            before = self._text(path)
-            text = self._store.render_edit(before, {"status": "archived"})
-            changes += [Change(target, None, text), Change(path, before, None)]
-            targets.append(target)
-        first = paths[0].rsplit("/", 1)[-1].removesuffix(".md")
-        more = f" and {len(paths) - 1} that say the same" if len(paths) > 1 else ""
-        self._commit(changes, f"expired: {first}{more}")
-        return targets[0]
+    def _put_away(self, path: str) -> str:
+        """Archive a note; return its new path."""
+        name = path.rpartition("/")[2]
+        target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store)
+        before = self._text(path)
+        text = self._store.render_edit(before, {"status": "archived"})
+        changes = [Change(target, None, text), Change(path, before, None)]
+        self._commit(changes, f"expired: {name.removesuffix('.md')}")
+        return target
 
     def _text(self, path: str) -> str:
         """Return the note as it was when the plan was made. Raises EntryNotFound, EditConflict."""

@@ -66,6 +66,20 @@ class Selector:
     since: datetime | None = None
     actor: str | None = None
 
+    def of(self, acts: Sequence[Act]) -> list[Act]:
+        """Return those of `acts` that are selected and not undone; of the last run: those of all runs."""
+        undone = {id_ for act in acts for id_ in act.undoes}
+        return [act for act in acts if act.id not in undone and act.actor in self.actors and self._takes(act)]
+
+    @property
+    def actors(self) -> frozenset[str]:
+        """The actors whose acts may be undone."""
+        return AUTOMATIC if self.actor is None else AUTOMATIC & {self.actor}
+
+    def _takes(self, act: Act) -> bool:
+        is_in_time = self.since is None or datetime.fromisoformat(act.at) >= self.since
+        return is_in_time and self.run in (None, act.run) and self.session in (None, act.session)
+
 
 @dataclass(frozen=True)
 class UndoStep:
@@ -110,9 +124,9 @@ class Undo:
         acts = self._journal.acts()
         past = _Past(self._store, acts)
         if not selector.last:
-            return self._planned(selector, _selected(acts, selector)[::-1], past)
+            return self._planned(selector, selector.of(acts)[::-1], past)
         runs: dict[str, list[Act]] = {}
-        for act in reversed(_not_undone(acts, selector.actor)):
+        for act in reversed(selector.of(acts)):
             runs.setdefault(act.run, []).append(act)
         last: UndoPlan | None = None
         is_earlier = False
@@ -141,7 +155,7 @@ class Undo:
         """Return the session with this id or prefix, of those of which anything was written. Sessions that were undone
         count too, so that the same prefix never means a different session. Raises MemoryVaultError if none matches,
         UsageError if several match or the prefix is too short."""
-        wanted = _automatic(actor)
+        wanted = Selector(actor=actor).actors
         sessions = {act.session for act in self._journal.acts() if act.session and act.actor in wanted}
         if name in sessions:
             return name
@@ -192,26 +206,6 @@ def _evidence_lost(changes: Sequence[Change]) -> set[Evidence]:
             lost |= evidence_in(change.path, change.before) if change.before is not None else set()
             kept |= evidence_in(change.path, str(change.after)) if change.after is not None else set()
     return lost - kept
-
-
-def _not_undone(acts: Sequence[Act], actor: str | None) -> list[Act]:
-    undone = {id_ for act in acts for id_ in act.undoes}
-    wanted = _automatic(actor)
-    return [act for act in acts if act.actor in wanted and act.id not in undone]
-
-
-def _automatic(actor: str | None) -> frozenset[str]:
-    return AUTOMATIC if actor is None else AUTOMATIC & {actor}
-
-
-def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
-    automatic = _not_undone(acts, selector.actor)
-    if selector.run is not None:
-        return [act for act in automatic if act.run == selector.run]
-    if selector.session is not None:
-        return [act for act in automatic if act.session == selector.session]
-    since = selector.since
-    return [act for act in automatic if since is not None and datetime.fromisoformat(act.at) >= since]
 
 
 class _Past:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
-from ...runtime.errors import EntryNotFound, PathRefused, UsageError
+from ...runtime.errors import EntryNotFound, UsageError
 from ...services.entry_decisions import (
     RUN,
     Marked,
@@ -22,7 +22,7 @@ from ...services.entry_decisions import (
     why_not_marked,
 )
 from ...services.entry_facts import facts_of
-from ...services.entry_names import resolve_entry
+from ...services.entry_names import find_entry
 from ...services.excerpts import Excerpt, excerpts_of
 from ...services.journal import Act, Journal
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
@@ -143,18 +143,11 @@ def _is_of_this_page(act: Act, path: str) -> bool:
 
 
 def _find(store: VaultStore, name: str) -> Entry:
-    """Any entry by path, else one in use by slug. Raises EntryNotFound, UsageError, PathRefused."""
+    """The entry with this path or name. Raises EntryNotFound, EntryInvalid, UsageError, PathRefused."""
     if not name:
         raise EntryNotFound("which entry? a list, or the search, leads to one")
     # Obsidian's links may start in the folder above the vault.
-    inside = name.removeprefix(f"{store.vault.name}/")
-    for path in (name, f"{name}.md", inside, f"{inside}.md"):
-        try:
-            if path.endswith(".md") and "/" in path and store.exists(path):
-                return store.read(path)
-        except PathRefused:
-            break
-    return store.read(resolve_entry(store, inside))
+    return find_entry(store, name.removeprefix(f"{store.vault.name}/"))
 
 
 def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
@@ -162,7 +155,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
     steps: list[_Step] = []
     paths = {entry.path}
     later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
-    for act in journal.newest_of(paths):
+    for act in journal.newest():
         touched = [change for change in act.changes if change.path in paths]
         if not touched:
             continue

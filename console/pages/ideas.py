@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,8 +14,8 @@ from ...runtime.layout import INCUBATOR
 from ...services.ideas.archive import put_away_ideas
 from ...services.ideas.incubator import decide_on_idea
 from ...services.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
-from ...services.pending_counts import count_pending_notes
-from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
+from ...services.pending_counts import counts_of, list_pending_notes
+from ...services.pending_page import open_pending, order_pending
 from ...vault.entry import Entry
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
@@ -59,7 +58,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         raise decided_elsewhere(reviewer, _path(slug), error) from error
     context.changed()
     again = f"; it can be restored for {TRASH_DAYS} days" if answer is Answer.DELETE else ""
-    return Notice(f"{done.verdict}: {done.slug}{again}")
+    return Notice(f"{done.verdict}: {slug}{again}")
 
 
 def _path(slug: str) -> str:
@@ -70,21 +69,14 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
     reviewer = context.reviewer()
     store = reviewer.store
     search = request.query_params.get("q", "")[:200]
-    every = list_pending_paths(store)
-    paths = [path for path in every[INCUBATOR] if is_idea_path(path)]
+    places = list_pending_notes(store)
     stale = _nobody_came_back(store)
-    ordered = order_pending(store, paths, search)
+    ordered = order_pending(store, places["ideas"], search)
     ordered.sort(key=lambda path: slug_of(path) not in stale)
-    number = page_number(request)
-    place = next((at for at, path in enumerate(ordered) if slug_of(path) == wanted), None)
-    if place is not None:
-        number = place // ON_A_PAGE + 1
-    elif wanted and said is None:
+    if wanted and _path(wanted) not in ordered and said is None:
         said = Notice(f"{wanted[:80]} is not in the incubator any more", is_problem=True)
-    queue = load_pending_page(store, ordered, number, ON_A_PAGE)
-    chosen = next((idea for idea in queue.rows if slug_of(idea.path) == wanted), None) or next(iter(queue.rows), None)
-    at = ordered.index(chosen.path) if chosen is not None else 0
-    after = next((idea.path for idea in store.readable(ordered[at + 1 :])), "") if chosen is not None else ""
+    shown = open_pending(store, ordered, _path(wanted), page_number(request), ON_A_PAGE)
+    queue, chosen = shown.page, shown.entry
     return context.page(
         request,
         "ideas.html",
@@ -97,18 +89,18 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         idea=chosen,
         said_on=said_on,
         slug=slug_of(chosen.path) if chosen else "",
-        before=slug_of(ordered[at - 1]) if chosen and at else "",
-        after=slug_of(after) if after else "",
-        place=at + 1,
+        before=slug_of(shown.before) if shown.before else "",
+        after=slug_of(shown.after) if shown.after else "",
+        place=shown.place,
         stale=stale,
         to_answer=sum(slug_of(path) in stale for path in ordered),
         months=context.settings.memory.incubator_gc_months,
         surfaced=_surfaced(context, store, chosen),
-        files=_beside(store, chosen, every[INCUBATOR]),
+        files=_beside(store, chosen),
         away=len(put_away_ideas(store)),
         search=search,
         last=reviewer.last_decision(),
-        pending=count_pending_notes(store, chain.from_iterable(every.values())),
+        pending=counts_of(places),
         unread=store.passed_over,
     )
 
@@ -130,12 +122,14 @@ def _surfaced(context: ConsoleContext, store: VaultStore, idea: Entry | None) ->
         return None
 
 
-def _beside(store: VaultStore, idea: Entry | None, notes: Sequence[str]) -> list[tuple[str, str]]:
-    """Path and title of each of `notes` that research wrote beside the idea."""
+def _beside(store: VaultStore, idea: Entry | None) -> list[tuple[str, str]]:
+    """Path and title of each note that research wrote beside the idea."""
     if idea is None:
         return []
     folder = idea.path.rpartition("/")[0]
-    paths = sorted(path for path in notes if path.startswith(f"{folder}/") and path != idea.path)
+    paths = sorted(
+        path for path in store.walk_special({INCUBATOR}) if path.startswith(f"{folder}/") and path != idea.path
+    )
     return [(entry.path, entry.title) for entry in store.readable(paths)]
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.likeness import statement_of
-from ...pipelines.review import Approve, Decision, Reject
-from ...runtime.errors import EditConflict, EntryNotFound, UsageError
-from ...runtime.layout import INBOX
-from ...services.pending_counts import count_pending_notes
-from ...services.pending_page import likeliest_first, list_pending_paths, load_pending_page, order_pending
+from ...services.pending_counts import counts_of, list_pending_notes
+from ...services.pending_page import likeliest_first, load_pending_page, order_pending
 from ...services.triaging import INBOX_ENTRIES
-from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, page_number, routes_of, undone
+from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of, undone
+from .review import decided
 
 ON_A_PAGE = 25
 
@@ -26,7 +23,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
         return _shown(context, request)
 
     def decide(request: Request) -> Response:
-        return _shown(context, request, attempt(lambda: _decided(context, request.state.form)))
+        return _shown(context, request, attempt(lambda: decided(context, request.state.form)))
 
     def undo(request: Request) -> Response:
         return _shown(context, request, undone(context, request.state.form.get("act", ""))[0])
@@ -34,29 +31,12 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
     return routes_of("/inbox", look, decide=decide, undo=undo)
 
 
-def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    decisions: Mapping[str, Decision] = {"approve": Approve(), "reject": Reject()}
-    decision = decisions.get(form.get("decision", ""))
-    if decision is None:
-        raise UsageError("a decision is approve or reject")
-    path = form.get("item", "")
-    reviewer = context.reviewer()
-    try:
-        decided = reviewer.decide(
-            path, decision, run=reviewer.journal.new_run("review"), expected_hash=form.get("hash", "")
-        )
-    except (EntryNotFound, EditConflict) as error:
-        raise decided_elsewhere(reviewer, path, error) from error
-    context.changed()
-    return Notice(decided.told)
-
-
 def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:
     reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
-    every = list_pending_paths(reviewer.store)
+    places = list_pending_notes(reviewer.store)
     number = page_number(request)
-    ordered = order_pending(reviewer.store, every[INBOX], search)
+    ordered = order_pending(reviewer.store, places["inbox"], search)
     likely = [entry.path for entry in likeliest_first(reviewer.store.readable(ordered[:INBOX_ENTRIES]))]
     queue = load_pending_page(reviewer.store, [*likely, *ordered[INBOX_ENTRIES:]], number, ON_A_PAGE)
     return context.page(
@@ -69,7 +49,7 @@ def _shown(context: ConsoleContext, request: Request, said: Notice | None = None
         rows=[(entry, statement_of(entry.body)) for entry in queue.rows],
         queue=queue,
         last=reviewer.last_decision(),
-        pending=count_pending_notes(reviewer.store, chain.from_iterable(every.values())),
+        pending=counts_of(places),
         unread=reviewer.store.passed_over,
     )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from itertools import chain
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,17 +12,17 @@ from starlette.routing import Route
 from ...hooks.install import may_offer_actions, remember_asked
 from ...pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND
 from ...pipelines.likeness import statement_of
-from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
+from ...pipelines.review import Decision, Supersede, link_target, parse_decision, why_none
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...runtime.days import parse_local_day
 from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
-from ...runtime.layout import INCUBATOR, REVIEW, special_folder
+from ...runtime.layout import REVIEW, special_folder
 from ...services.action_index import compile_rule
 from ...services.entry_names import resolve_entry
 from ...services.excerpts import excerpts_of
-from ...services.pending_counts import count_pending_notes, count_pending_paths
-from ...services.pending_page import list_pending_paths, load_pending_page, order_pending
+from ...services.pending_counts import counts_of, list_pending_notes
+from ...services.pending_page import open_pending, order_pending
 from ...services.replacing import replaced_now
 from ...services.reviewing import DecisionOutcome, Reviewer
 from ...vault.core import is_ban
@@ -38,21 +36,6 @@ MOST_SESSIONS = 3
 PANELS = frozenset({"edit", "supersede"})
 
 
-@dataclass(frozen=True)
-class _Item:
-    """The open proposal, with its neighbours in the queue."""
-
-    entry: Entry
-    text: str
-    """The body as it will be kept."""
-    place: int
-    """Its position in the queue, from 1."""
-    before: str | None
-    after: str | None
-    replaces: Entry | None
-    """The entry that approving it supersedes, if it names one."""
-
-
 def _routes(context: ConsoleContext) -> Sequence[Route]:
     def look(request: Request) -> Response:
         asked = request.query_params
@@ -60,7 +43,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
 
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        said = attempt(lambda: _decided(context, form))
+        said = attempt(lambda: decided(context, form))
         # After a failure show the same proposal again, else the next one.
         again = said.is_problem and _exists(context, form.get("item", ""))
         if again:
@@ -97,7 +80,8 @@ def _exists(context: ConsoleContext, path: str) -> bool:
         return False
 
 
-def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+def decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
+    """Carry out the decision of a form; return what it did. Raises as `Reviewer.decide`."""
     path = form.get("item", "")
     reviewer = context.reviewer()
     decision = _decision(form)
@@ -110,7 +94,7 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         body = scrub(text, Policy.SECRETS)
         remark = "; secrets in the text were replaced" if body != text else ""
     try:
-        decided = reviewer.decide(
+        done = reviewer.decide(
             path,
             decision,
             run=reviewer.journal.new_run("review"),
@@ -122,8 +106,8 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
     context.changed()
-    old = f"; {decided.archived} has the old one" if decided.archived else ""
-    return Notice(f"{decided.told}{old}{remark}{_offer_actions_once(context, reviewer, decided)}")
+    old = f"; {done.archived} has the old one" if done.archived else ""
+    return Notice(f"{done.told}{old}{remark}{_offer_actions_once(context, reviewer, done)}")
 
 
 def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
@@ -137,23 +121,14 @@ def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: De
 
 
 def _decision(form: Mapping[str, str]) -> Decision:
-    match form.get("decision"):
-        case "approve":
-            return Approve()
-        case "always":
-            return Approve(always=True)
-        case "remind":
-            return Approve(guard="remind")
-        case "keep both":
-            return KeepBoth()
-        case "reject":
-            return Reject()
-        case "supersede":
-            target = link_target(form.get("other", "")) or form.get("old", "")
-            if not target:
-                raise UsageError("which entry does it replace? choose one, or give its path or slug")
-            return Supersede(target)
-    raise UsageError("a decision is approve, always, remind, keep both, reject or supersede")
+    word = form.get("decision", "")
+    target = link_target(form.get("other", "")) or form.get("old", "")
+    if word == "supersede" and not target:
+        raise UsageError("which entry does it replace? choose one, or give its path or slug")
+    decision = Supersede(target) if word == "supersede" else parse_decision(word)
+    if decision is None:
+        raise UsageError(why_none(word))
+    return decision
 
 
 def _shown(
@@ -174,38 +149,36 @@ def _shown(
     """
     reviewer = context.reviewer()
     search = request.query_params.get("q", "")[:200]
-    paths = list_pending_paths(reviewer.store)
-    ordered = order_pending(reviewer.store, paths[REVIEW], search)
-    number = page_number(request)
-    if wanted in ordered:
-        number = ordered.index(wanted) // ON_A_PAGE + 1
-    elif wanted and said is None:
+    places = list_pending_notes(reviewer.store)
+    ordered = order_pending(reviewer.store, [*places["proposals"], *places["questions"]], search)
+    questions = len({*ordered}.intersection(places["questions"]))
+    if wanted not in ordered and wanted and said is None:
         said = _not_waiting(reviewer, wanted)
-    queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
-    item = None
+    shown = open_pending(reviewer.store, ordered, wanted, page_number(request), ON_A_PAGE)
+    queue, entry = shown.page, shown.entry
     near: list[Entry] = []
     old: Entry | None = None
-    chosen = next((entry for entry in queue.rows if entry.path == wanted), None) or next(iter(queue.rows), None)
-    if chosen is not None:
-        item = _item(reviewer, chosen, ordered)
-        if panel == "supersede" and item.entry.kind != SURFACE_KIND:
-            near = reviewer.nearest(item.entry)
-            asked = {"old": compared} if compared else request.query_params
-            old, problem = _old(reviewer, asked, near)
-            said = said or problem
+    if entry is not None and panel == "supersede" and entry.kind != SURFACE_KIND:
+        near = reviewer.nearest(entry)
+        asked = {"old": compared} if compared else request.query_params
+        old, problem = _old(reviewer, asked, near)
+        said = said or problem
     return context.page(
         request,
         "review.html",
         page="review",
         said=said,
-        address=context.url("review", item=item.entry.path if item else "", q=search),
+        address=context.url("review", item=entry.path if entry else "", q=search),
         queue=queue,
-        counts=" and ".join(describe_review(asdict(count_pending_paths([*ordered, *paths[INCUBATOR]])))),
+        counts=" and ".join(describe_review({"proposals": len(ordered) - questions, "questions": questions})),
         start=(queue.number - 1) * ON_A_PAGE + 1,
-        rows=[(entry, statement_of(entry.body)) for entry in queue.rows],
+        rows=[(one, statement_of(one.body)) for one in queue.rows],
         search=search,
-        item=item,
-        pending=count_pending_notes(reviewer.store, chain.from_iterable(paths.values())),
+        item=shown,
+        entry=entry,
+        text=kept_text(entry.body) if entry else "",
+        replaces=_replaced(reviewer, entry) if entry else None,
+        pending=counts_of(places),
         unread=reviewer.store.passed_over,
         panel=panel if panel in PANELS else "",
         typed=typed,
@@ -213,30 +186,21 @@ def _shown(
         near=[(one, statement_of(one.body)) for one in near],
         old=old,
         last=reviewer.last_decision(),
-        said_on=parse_local_day(item.entry.surfaced_at) if item else None,
-        is_said=item is not None and any(source.session for source in item.entry.sources),
+        said_on=parse_local_day(entry.surfaced_at) if entry else None,
+        is_said=entry is not None and any(source.session for source in entry.sources),
         surface_kind=SURFACE_KIND,
         kind_in_words=KIND_IN_WORDS,
-        may_guard=item is not None and (item.entry.channel == "action" or is_ban(item.entry.body)),
+        may_guard=entry is not None and (entry.channel == "action" or is_ban(entry.body)),
         list_kind=GC_KIND,
     )
 
 
-def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
-    at = ordered.index(entry.path)
-    replaces = None
-    if entry.supersedes:
-        with suppress(MemoryVaultError):
-            replaced = replaced_now(reviewer.store, entry)
-            replaces = reviewer.store.read(replaced) if replaced is not None else None
-    return _Item(
-        entry,
-        kept_text(entry.body),
-        at + 1,
-        ordered[at - 1] if at else None,
-        next((following.path for following in reviewer.store.readable(ordered[at + 1 :])), None),
-        replaces,
-    )
+def _replaced(reviewer: Reviewer, entry: Entry) -> Entry | None:
+    """The entry that approving the proposal supersedes; None if there is none, or the decision will say why not."""
+    with suppress(MemoryVaultError):
+        replaced = replaced_now(reviewer.store, entry)
+        return None if replaced is None else reviewer.store.read(replaced)
+    return None
 
 
 def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[Entry]) -> tuple[Entry | None, Notice | None]:

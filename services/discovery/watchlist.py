@@ -21,7 +21,7 @@ from ...pipelines.watchlist import (
     parts_of,
 )
 from ...runtime.days import parse_local_day
-from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, VaultUnavailable
+from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused
 from ...runtime.layout import WATCHLIST
 from ...runtime.settings import Settings
 from ...runtime.slug import free_slug
@@ -29,7 +29,7 @@ from ...vault.entry import PATTERN_KIND, Entry
 from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..decision_property import DecisionProblem, decision_keys, decision_of, report_problem
+from ..decision_property import DecisionOutcome, DecisionProblem, apply_written, decision_keys, decision_of
 from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
@@ -106,20 +106,18 @@ class Watchlist:
             )
         return path
 
-    def decide(self, path: str, decision: Decision, *, reason: Scrubbed | None = None, run: str) -> str:
-        """Carry out a decision; return the note's new path.
-
-        Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable; nothing is changed then.
-        """
+    def decide(self, path: str, decision: Decision, *, reason: Scrubbed | None = None, run: str) -> DecisionOutcome:
+        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable; nothing is changed
+        then."""
         parts_of(path)
 
-        def decided() -> str:
+        def decided() -> DecisionOutcome:
             with self.journal.locked():
                 return self._carry_out(path, decision, reason, run)
 
         return retry_edit(decided)
 
-    def _carry_out(self, path: str, decision: Decision, reason: Scrubbed | None, run: str) -> str:
+    def _carry_out(self, path: str, decision: Decision, reason: Scrubbed | None, run: str) -> DecisionOutcome:
         entry, today = read_seen(self.store, path, gone="is not there any more"), self.store.today()
         fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
         if reason:
@@ -135,7 +133,7 @@ class Watchlist:
         text = self.store.render_edit(entry.text, fields)
         changes = rewritten(entry, text, target)
         self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
-        return target
+        return DecisionOutcome(path, verdict, target)
 
     # Decisions in notes
 
@@ -146,25 +144,17 @@ class Watchlist:
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
-    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[str | DecisionProblem]:
-        """Carry out the decisions written in notes; return new paths and problems. Raises VaultUnavailable."""
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[DecisionOutcome | DecisionProblem]:
+        """Carry out the decisions written in notes. Raises VaultUnavailable."""
         run = self.journal.new_run("watchlist")
-        results: list[str | DecisionProblem] = []
-        for path, written in list(self.decided_notes()):
-            if not still_owned():
-                break
-            try:
-                decision = parse_decision(written, self.store.today())
-                if decision is None:
-                    raise EntryInvalid(f"decision {written[:60]!r} is not a decision: write {HOW_TO_DECIDE}")
-                results.append(self.decide(path, decision, run=run))
-            except EntryNotFound:
-                continue
-            except VaultUnavailable:
-                raise
-            except MemoryVaultError as error:
-                results.append(report_problem(self.store, path, str(error)))
-        return results
+
+        def decide(path: str, written: str) -> list[DecisionOutcome]:
+            decision = parse_decision(written, self.store.today())
+            if decision is None:
+                raise EntryInvalid(f"decision {written[:60]!r} is not a decision: write {HOW_TO_DECIDE}")
+            return [self.decide(path, decision, run=run)]
+
+        return apply_written(self.store, [*self.decided_notes()], decide, still_owned)
 
 
 def surest_first(notes: Iterable[Entry]) -> list[Entry]:

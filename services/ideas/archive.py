@@ -1,4 +1,4 @@
-"""Put ideas away and restore them: the archive, the trash, and tombstones of deleted ideas.
+"""Put ideas away, restore and promote them: the archive, the trash, and tombstones of deleted ideas.
 
 Each operation is one act of the journal, as in `ledger`.
 """
@@ -9,10 +9,10 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from ...pipelines.ideas_file import promoted_line
 from ...pipelines.incubation import TRASH_DAYS, Answer
 from ...pipelines.likeness import statement_of
 from ...runtime.days import parse_local_day
@@ -24,37 +24,30 @@ from ...runtime.errors import (
     OutsideUnavailable,
     VaultUnavailable,
 )
-from ...runtime.layout import ARCHIVE, DEFAULT_GROUP
-from ...runtime.slug import free_slug, slugify
+from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS
+from ...runtime.slug import free_slug, is_slug, slugify, validate_slug
 from ...vault.boundary import Consent
 from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
+from ..decision_property import DecisionOutcome
 from ..journal import Actor, Change, FolderMove, Journal, text_of
-from ..retrying import read_seen
+from ..retrying import read_seen, retry_edit
 from .ledger import (
     IDEA_ARCHIVE,
     IDEA_TRASH,
     answered_question,
     became_of,
     find_idea,
-    follow_links,
+    follow_link,
     idea_folder,
+    link_of,
     slug_of,
 )
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class IdeaOutcome:
-    """The result: `verdict` is kept, archived, deleted or restored; `path` is the note's new path."""
-
-    slug: str
-    verdict: str
-    path: str
 
 
 def put_away(
@@ -67,28 +60,32 @@ def put_away(
     also: Sequence[Change] = (),
     ideas_file: Path | None = None,
     expected_hash: str | None = None,
-) -> IdeaOutcome:
+) -> DecisionOutcome:
     """Keep, archive or delete an idea on the user's word; `also` are further changes of the same act.
 
     `expected_hash` is the hash of the note as the user saw it; raises EditConflict if it has changed.
 
-    Links to it in `ideas_file` are updated (see `follow_links`), because Obsidian would create an empty note for a
-    broken link. Raises EntryNotFound, EditConflict, VaultUnavailable.
+    The link to it in `ideas_file` is updated, because Obsidian would create an empty note for a broken link. Raises
+    EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
     with journal.locked():
         entry = read_seen(store, find_idea(store, slug).path, expected_hash)
         verdict, folder, fields = _put_away_as(answer, store.today())
-        moves: list[FolderMove] = []
-        path = _moved(store, slug, folder, moves) if folder else entry.path
-        changes = [Change(path, entry.text, store.render_edit(entry.text, fields))]
+        others, what = [*also], f"{verdict}: {slug}"
         if answer is Answer.DELETE:
-            changes.append(_tombstone(store, entry))
-        if moves:
-            changes += answered_question(store, slug)
-        what = f"{verdict}: {slug}"
-        _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
-    return IdeaOutcome(slug, verdict, path)
+            others.append(_tombstone(store, entry))
+        if not folder:
+            note = Change(entry.path, entry.text, store.render_edit(entry.text, fields))
+            journal.commit([note, *others], run=run, actor=actor, what=what)
+            return DecisionOutcome(entry.path, verdict, entry.path)
+        name = free_slug(slug, lambda taken: store.is_taken(f"{folder}/{taken}"))
+        move = FolderMove(idea_folder(slug), f"{folder}/{name}")
+        path = f"{move.to}/{IDEA_NOTE}"
+        changes = [Change(path, entry.text, store.render_edit(entry.text, fields)), *others]
+        changes += answered_question(store, slug)
+        _commit_moved(journal, changes, move, ideas_file, run=run, actor=actor, what=what)
+    return DecisionOutcome(entry.path, verdict, path)
 
 
 def _put_away_as(answer: Answer, today: date) -> tuple[str, str, dict[str, StoreValue]]:
@@ -105,32 +102,29 @@ def _put_away_as(answer: Answer, today: date) -> tuple[str, str, dict[str, Store
 def _commit_moved(
     journal: Journal,
     changes: Sequence[Change],
-    moves: Sequence[FolderMove],
+    move: FolderMove,
     ideas_file: Path | None,
     *,
     run: str,
     actor: Actor,
     what: str,
-) -> None:
-    """Commit with the updated links in Ideas.md, or without them if it cannot be read or written."""
+    line: str = "",
+) -> bool:
+    """Commit with the updated link in Ideas.md and `line` below it, or without them if it has no section of the idea or
+    cannot be read or written; return whether it was written."""
     consent = Consent.REQUESTED if actor == "idea" else Consent.CONFIRMED
     try:
         listed = text_of(journal.store, str(ideas_file)) if ideas_file is not None else None
-        links = follow_links(journal.store, listed, [(move.path, move.to) for move in moves])
-        if ideas_file is not None and links is not None:
-            text = Scrubbed.trusted(links, reason="the user's own file and our own words")
-            also = [Change(str(ideas_file), listed, text)]
-            journal.commit([*changes, *also], run=run, actor=actor, what=what, moves=moves, consent=consent)
-            return
+        followed = follow_link(journal.store, listed, move, line)
+        if followed is not None:
+            text = Scrubbed.trusted(followed, reason="the user's own file and our own words")
+            also = [*changes[:1], Change(str(ideas_file), listed, text), *changes[1:]]
+            journal.commit(also, run=run, actor=actor, what=what, moves=[move], consent=consent)
+            return True
     except OutsideUnavailable as error:
-        log.warning("a link to an idea leads nowhere now: %s", error)
-    journal.commit(changes, run=run, actor=actor, what=what, moves=moves)
-
-
-def _moved(store: VaultStore, slug: str, folder: str, moves: list[FolderMove]) -> str:
-    name = free_slug(slug, lambda taken: store.is_taken(f"{folder}/{taken}"))
-    moves.append(FolderMove(idea_folder(slug), f"{folder}/{name}"))
-    return f"{folder}/{name}/{IDEA_NOTE}"
+        log.warning("the link to an idea in Ideas.md stays as it was: %s", error)
+    journal.commit(changes, run=run, actor=actor, what=what, moves=[move])
+    return False
 
 
 def _tombstone(store: VaultStore, entry: Entry) -> Change:
@@ -157,7 +151,7 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
     return Change(path, None, text)
 
 
-def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> IdeaOutcome:
+def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> DecisionOutcome:
     """Restore an idea from the trash or the archive, with its link in `ideas_file`.
 
     Raises EntryNotFound, EntryExists, VaultUnavailable.
@@ -184,9 +178,42 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> I
             changes.append(Change(path, before, store.render_edit(before, fields)))
             deleted = parse_text(path, before)
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
-        moves, run = [FolderMove(folder, target)], journal.new_run("idea")
-        _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
-    return IdeaOutcome(slug, "restored", path)
+        move, run = FolderMove(folder, target), journal.new_run("idea")
+        _commit_moved(journal, changes, move, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
+    return DecisionOutcome(f"{folder}/{IDEA_NOTE}", "restored", path)
+
+
+def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file: Path | None = None) -> DecisionOutcome:
+    """Make an idea a project: move its folder to `personal-projects/<name>/` and note it in `ideas_file`.
+
+    Raises EntryNotFound, EntryExists if there is such a project, EditConflict, VaultUnavailable.
+    """
+    store, today = journal.store, journal.store.today()
+    project = validate_slug(name or (slug if is_slug(slug) else slugify(slug)))
+    target = f"{PROJECTS}/{project}"
+    path = f"{target}/{IDEA_NOTE}"
+    fields: dict[str, StoreValue] = {
+        "status": "active",
+        "promoted": today,
+        "idea": slug if slug != project else None,
+        "group": target,
+        "slug": project,
+        "project": None,
+        "surface": None,
+    }
+
+    def attempt() -> DecisionOutcome:
+        with journal.locked():
+            entry = find_idea(store, slug)
+            if store.is_taken(target):
+                raise EntryExists(f"there is already a project {target}: choose another name with --as")
+            changes = [Change(path, entry.text, store.render_edit(entry.text, fields)), *answered_question(store, slug)]
+            move, run = FolderMove(idea_folder(slug), target), journal.new_run("promote")
+            what, line = f"promoted: {slug}", promoted_line(today, link_of(store, target))
+            listed = _commit_moved(journal, changes, move, ideas_file, run=run, actor="idea", what=what, line=line)
+        return DecisionOutcome(entry.path, "promoted", path, listed_in=str(ideas_file) if listed else None)
+
+    return retry_edit(attempt)
 
 
 def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:

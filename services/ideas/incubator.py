@@ -41,10 +41,10 @@ from ...vault.pending import IDEAS_LIST, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..cursors import Cursors
-from ..decision_property import decision_keys
+from ..decision_property import DecisionOutcome, decision_keys
 from ..journal import Change, Journal, hash_of
 from ..retrying import read_seen, retry_edit
-from .archive import IdeaOutcome, put_away
+from .archive import put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
 from .research import notes_root
 
@@ -208,7 +208,7 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
 
 def decide_on_idea(
     settings: Settings, journal: Journal, slug: str, answer: Answer, *, run: str, expected_hash: str | None = None
-) -> IdeaOutcome:
+) -> DecisionOutcome:
     """Carry out the user's answer about one idea, whether or not the list of forgotten ideas names it.
 
     It can be undone like a review decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
@@ -243,14 +243,14 @@ def answer_listed(
     *,
     run: str,
     expected: Mapping[str, str] = MappingProxyType({}),
-) -> list[IdeaOutcome]:
+) -> list[DecisionOutcome]:
     """Carry out the answers one by one, each with its part of the note.
 
     `expected` has hashes of notes as the user saw them, for some of the ideas. An idea that has gone meanwhile is
     removed from the list. Raises EntryNotFound if the list is gone, EditConflict, VaultUnavailable.
     """
 
-    def put_away_listed(slug: str) -> IdeaOutcome | None:
+    def put_away_listed(slug: str) -> DecisionOutcome | None:
         """Put one idea away and remove it from the list; None if it is gone."""
         with journal.locked():
             rest = _without(journal.store, path, slug)

@@ -1,4 +1,4 @@
-"""The idea ledger: capture, list and promote ideas (`archive` puts them away and restores them).
+"""The idea ledger: capture and list ideas (`archive` puts them away, restores and promotes them).
 
 An operation on several files, including `Ideas.md`, is one act of the journal: after a kill it is done completely or
 not at all. `Ideas.md` is written only through the boundary.
@@ -7,23 +7,16 @@ not at all. `Ideas.md` is written only through the boundary.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
-from functools import partial
 from shlex import quote
 
 from ...pipelines.ideas_file import (
-    annotated,
-    deleted_line,
     first_sentence,
     has_section,
-    linked_again,
-    promoted_line,
     relinked,
     section_text,
-    unlinked,
     with_section,
     without_section,
 )
@@ -41,9 +34,8 @@ from ...runtime.errors import (
 )
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...runtime.settings import Settings
-from ...runtime.slug import free_slug, idea_slug, is_slug, slugify, validate_slug, validate_user_name
+from ...runtime.slug import free_slug, idea_slug, validate_user_name
 from ...vault.entry import Entry, fingerprint, parse_text
-from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
@@ -67,15 +59,6 @@ ASKING_RUN = "ask-idea"
 """Run name prefixes of acts that ask about an idea which had to wait."""
 SURFACED = "surfaced: "
 """How `what` begins in acts that put an idea into Ideas.md on the user's word."""
-
-
-@dataclass(frozen=True)
-class Promotion:
-    """The path of a promoted idea; `annotation`: written, no_ideas_file, no_section or not_writable."""
-
-    slug: str
-    path: str
-    annotation: str
 
 
 def idea_folder(slug: str) -> str:
@@ -396,7 +379,7 @@ def answered_question(store: VaultStore, slug: str) -> list[Change]:
 def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
     """Return the current Ideas.md without what the act added; None if that can no longer be determined."""
     if act.moves:
-        return follow_links(store, now, [(move.to, move.path) for move in act.moves])
+        return follow_link(store, now, FolderMove(act.moves[0].to, act.moves[0].path))
     slugs = (slug_of(change.path) for change in act.changes if is_idea_path(change.path))
     named = [act.what.removeprefix(SURFACED)] if act.what.startswith(SURFACED) else []
     text, found = now, False
@@ -416,88 +399,10 @@ def new_idea_path(store: VaultStore, title: str) -> str:
     return f"{INCUBATOR_FOLDER}/{slug}/{IDEA_NOTE}"
 
 
-# Promotion, archive, trash
-
-
-def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None = None) -> Promotion:
-    """Make an idea a project: move its folder to `personal-projects/<name>/` and note it in Ideas.md.
-
-    Raises EntryNotFound, EntryExists if there is such a project, EditConflict, VaultUnavailable.
-    """
-    store = journal.store
-    project = validate_slug(name or (slug if is_slug(slug) else slugify(slug)))
-    target = f"{PROJECTS}/{project}"
-
-    def attempt(*, annotate: bool) -> Promotion:
-        with journal.locked():
-            entry = find_idea(store, slug)
-            if store.is_taken(target):
-                raise EntryExists(f"there is already a project {target}: choose another name with --as")
-            return _promote(settings, journal, entry, project, target, annotate=annotate)
-
-    try:
-        return retry_edit(partial(attempt, annotate=True))
-    except OutsideUnavailable as error:
-        log.warning("Ideas.md does not say so: %s", error)
-        return retry_edit(partial(attempt, annotate=False))
-
-
-def _promote(
-    settings: Settings, journal: Journal, entry: Entry, project: str, target: str, *, annotate: bool
-) -> Promotion:
-    store, slug, today = journal.store, slug_of(entry.path), journal.store.today()
-    path = f"{target}/{IDEA_NOTE}"
-    fields: dict[str, StoreValue] = {
-        "status": "active",
-        "promoted": today,
-        "idea": slug if slug != project else None,
-        "group": target,
-        "slug": project,
-        "project": None,
-        "surface": None,
-    }
-    changes = [Change(path, entry.text, store.render_edit(entry.text, fields))]
-    ideas_file = str(settings.ideas_path)
-    listed = text_of(store, ideas_file) if annotate else None
-    annotation = "not_writable" if not annotate else "no_ideas_file" if listed is None else "no_section"
-    if listed is not None:
-        line = promoted_line(today, link_of(store, target))
-        text = annotated(listed, link_of(store, entry.path), line, link_of(store, path))
-        if text is not None:
-            annotation = "written"
-            reason = "the user's own file and our own words"
-            changes.append(Change(ideas_file, listed, Scrubbed.trusted(text, reason=reason)))
-    changes += answered_question(store, slug)
-    journal.commit(
-        changes,
-        run=journal.new_run("promote"),
-        actor="idea",
-        what=f"promoted: {slug}",
-        moves=[FolderMove(entry.path.rpartition("/")[0], target)],
-        consent=consent_of(settings, requested=True),
-    )
-    return Promotion(slug, path, annotation)
-
-
-def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
-    """Return Ideas.md with the links to moved ideas updated; None if it has none.
-
-    The trash is emptied, so a deleted idea's link becomes a line that says how to restore it.
-    """
-    changed = None
-    for old, new in folders:
-        if text is None:
-            break
-        before, after = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
-        if new.startswith(f"{IDEA_TRASH}/"):
-            found = unlinked(text, before, deleted_line(store.today(), new.rpartition("/")[2]))
-        elif old.startswith(f"{IDEA_TRASH}/"):
-            found = linked_again(text, old.rpartition("/")[2], after)
-        else:
-            found = relinked(text, before, after)
-        if found is not None:
-            text = changed = found
-    return changed
+def follow_link(store: VaultStore, text: str | None, move: FolderMove, line: str = "") -> str | None:
+    """Return Ideas.md with the link to a moved idea updated, and `line` below it; None if it has none."""
+    before, after = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (move.path, move.to))
+    return None if text is None else relinked(text, before, after, line)
 
 
 def idea_as_json(entry: Entry, surfaced: bool | None) -> Mapping[str, object]:

@@ -110,13 +110,9 @@ class ResearchRequest:
     last: bool = False
     """Whether this is the last attempt, which accepts incomplete results."""
 
-    def to_json(self) -> bytes:
-        """Encode it for the child's stdin."""
-        return json.dumps(asdict(self)).encode()
-
     @classmethod
     def from_json(cls, data: bytes) -> ResearchRequest:
-        """Decode what `to_json` returned."""
+        """Decode it from the child's stdin."""
         value = parse_json(data)
         for name in ("allow", "searxng_allow"):
             value[name] = [(str(host), int(port)) for host, port in value[name]]
@@ -239,9 +235,10 @@ class Research:
         spent = 0
         try:
             finding = step.run(started + seconds, tokens)
-            body = _fitting(finding.body, tokens)
+            text = scrub(finding.body)
+            body = within_tokens(text, tokens)
             spent = estimate_tokens(body) if body else 0
-            short = len(body) < len(finding.body) and tokens < step.tokens
+            short = len(body) < len(text) and tokens < step.tokens
             finding = replace(
                 finding,
                 title=scrub(finding.title),
@@ -429,14 +426,6 @@ class Research:
                 self._book.settle(self._fetch, {"fetches": 0})
             raise _NoAnswer(str(error))
         return Finding(name, "", "", str(error))
-
-
-def _fitting(text: str, tokens: int) -> str:
-    """Return the text scrubbed and within the tokens; the replacement of a secret may be longer than the secret."""
-    body = scrub(within_tokens(text, tokens))
-    if estimate_tokens(body) > tokens:
-        body = scrub(within_tokens(body, tokens * 3 // 4))
-    return body
 
 
 def _words_of_host(link: str) -> str:

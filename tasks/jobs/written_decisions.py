@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...runtime.settings import Settings
-from ...services.decision_property import SETTLED_SECONDS
+from ...services.decision_property import SETTLED_SECONDS, DecisionProblem
 from ...services.device import acting_device, acts_here
 from ...services.discovery.watchlist import Watchlist
 from ...services.indexing import APPLY_KEY
-from ...services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
+from ...services.reviewing import Reviewer
 from ..queue.job import RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
@@ -27,7 +27,7 @@ def apply_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     if not acts_here(reviewer.store.vault):
         # Two devices that see one decision would each carry it out, and their files would collide.
         return {"elsewhere": acting_device(reviewer.store.vault) or ""}
-    results: list[DecisionOutcome | str | DecisionProblem] = [
+    results = [
         *reviewer.apply_notes(job.still_owned),
         *Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned),
     ]

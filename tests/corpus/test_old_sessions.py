@@ -11,8 +11,9 @@ from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.runtime.settings import Settings
 from memoryvault.services.corpus.backfill import KIND, enqueue_corpus, plan_corpus
+from memoryvault.services.ideas.archive import promote
 from memoryvault.services.ideas.incubator import decide_on_idea
-from memoryvault.services.ideas.ledger import ideas, promote, slug_of
+from memoryvault.services.ideas.ledger import ideas, slug_of
 from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.services.remembering import MemoryReport, remember
 from memoryvault.services.undoing import Selector
@@ -138,7 +139,7 @@ def test_an_idea_on_which_the_user_has_decided_makes_room_for_the_next(bed: Bed,
         decision = Approve() if answer == "approve" else Reject()
         bed.reviewer.decide(question_path(slug_of(idea.path)), decision, run="t")
     elif answer == "promote":
-        promote(bed.settings, bed.journal, slug_of(idea.path))
+        promote(bed.journal, slug_of(idea.path))
     else:
         decide_on_idea(bed.settings, bed.journal, slug_of(idea.path), Answer(answer), run="t")
     assert mine_old(bed, "s3", found[3]).counts == {"ideas": 1}

@@ -265,7 +265,7 @@ def test_an_archived_name_is_not_overwritten(three: Bed) -> None:
     archived.parent.mkdir(parents=True)
     archived.write_text("mine", "utf-8")
     decided = three.watchlist.decide(path, DISMISS, run="r")
-    assert decided == f"{FOLDER}/_archive/source-a/entry-one-2.md"
+    assert decided.path == f"{FOLDER}/_archive/source-a/entry-one-2.md"
     assert archived.read_text("utf-8") == "mine"
 
 
@@ -275,8 +275,8 @@ def test_a_pattern_that_the_user_renamed_in_obsidian_is_decided_like_the_others(
     path = known_path("source-a", "Retry? (v2)")
     assert parts_of(path) == ("source-a", "Retry? (v2)")
     decided = three.watchlist.decide(path, DISMISS, run="r")
-    assert decided == f"{FOLDER}/_archive/source-a/Retry? (v2).md"
-    assert (three.vault / decided).exists()
+    assert decided.path == f"{FOLDER}/_archive/source-a/Retry? (v2).md"
+    assert (three.vault / decided.path).exists()
 
 
 @pytest.mark.parametrize(

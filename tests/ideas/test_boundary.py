@@ -9,9 +9,8 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.services.ideas.archive import put_away, restore
+from memoryvault.services.ideas.archive import promote, put_away, restore
 from memoryvault.services.ideas.incubator import refresh_list
-from memoryvault.services.ideas.ledger import promote
 from memoryvault.services.undoing import Selector
 
 from ..review.support import CHOICE, GUESS, RULE, Bed, said
@@ -163,7 +162,7 @@ def test_whole_flows_leave_every_byte_outside_as_it_was(bed: Bed, mode: str) -> 
     put_away(bed.journal, "old", Answer.DELETE, run="t", actor="idea")
     put_away(bed.journal, "older", Answer.ARCHIVE, run="t", actor="idea")
     restore(bed.journal, "old")
-    promote(bed.settings, bed.journal, "old")
+    promote(bed.journal, "old", ideas_file=bed.settings.ideas_path)
     bed.reviewer.undo_last()
     bed.undo.carry_out(Selector(last=True))
     assert outside(bed) == before
@@ -173,7 +172,7 @@ def test_with_consent_the_list_of_ideas_changes_and_nothing_else(silent: Bed) ->
     (silent.root / "Diary.md").write_text("private")
     silent.remember(IDEA, OTHER)
     write_down(silent, "Retry page")
-    promote(silent.settings, silent.journal, "retry-page")
+    promote(silent.journal, "retry-page", ideas_file=silent.settings.ideas_path)
     assert outside(silent).keys() == {"Diary.md", "Ideas.md"}
     assert outside(silent)["Diary.md"] == b"private"
     assert ideas_file(silent).count("\n## ") == 3

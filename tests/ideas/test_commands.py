@@ -40,7 +40,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
     assert "A page that shows retries." in sandbox.memory("idea", "show", "retry-page")
     assert sandbox.json("idea", "Retry page", SUMMARY)["new"] is False
     promoted = sandbox.json("idea", "promote", "retry-page")
-    assert (promoted["promoted"], promoted["ideas_annotation"]) == (True, "written")
+    assert (promoted["promoted"], promoted["in_ideas_file"]) == (True, True)
     assert sandbox.json("idea", "list") == []
 
 

@@ -9,9 +9,9 @@ from memoryvault.pipelines.incubation import Answer, listed
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.runtime.errors import EntryInvalid, EntryNotFound
 from memoryvault.runtime.paths import check_new_name
-from memoryvault.services.ideas.archive import purge_trash, put_away, restore
+from memoryvault.services.ideas.archive import promote, purge_trash, put_away, restore
 from memoryvault.services.ideas.incubator import refresh_list
-from memoryvault.services.ideas.ledger import find_idea, idea_folder, promote, surface
+from memoryvault.services.ideas.ledger import IDEA_TRASH, find_idea, idea_folder, surface
 from memoryvault.services.reviewing import DecisionOutcome
 from memoryvault.vault.pending import IDEAS_LIST, question_path
 
@@ -44,11 +44,11 @@ def test_an_idea_in_a_renamed_folder_is_put_away_comes_back_and_becomes_a_projec
         done = put_away(bed.journal, name, answer, run="t", actor="idea", ideas_file=bed.settings.ideas_path)
         assert done.path in bed.files()
         if answer is Answer.DELETE:
-            assert "→ deleted" in ideas_file(bed)
+            assert IDEA_TRASH in ideas_file(bed)
         if answer is not Answer.KEEP:
             restore(bed.journal, name, ideas_file=bed.settings.ideas_path)
         assert ideas_file(bed) == listed_before
-    project = promote(bed.settings, bed.journal, name).path
+    project = promote(bed.journal, name, ideas_file=bed.settings.ideas_path).path
     assert project in bed.files()
     assert f"[[MemoryVault/{project}]]" in ideas_file(bed)
 
@@ -56,7 +56,7 @@ def test_an_idea_in_a_renamed_folder_is_put_away_comes_back_and_becomes_a_projec
 def test_the_project_of_a_renamed_idea_has_a_name_that_projects_may_have(bed: Bed) -> None:
     write_down(bed, "Retry page")
     (bed.vault / INCUBATOR / "retry-page").rename(bed.vault / INCUBATOR / "Retry page (v2)")
-    assert promote(bed.settings, bed.journal, "Retry page (v2)").path == "personal-projects/retry-page-v2/_index.md"
+    assert promote(bed.journal, "Retry page (v2)").path == "personal-projects/retry-page-v2/_index.md"
 
 
 @pytest.mark.parametrize("name", NAMES)

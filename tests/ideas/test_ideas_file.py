@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.pipelines.ideas_file import (
-    annotated,
     has_section,
     promoted_line,
     relinked,
     section_text,
     summary_of,
-    unlinked,
     with_section,
     without_section,
 )
@@ -117,16 +115,16 @@ def test_no_text_of_an_idea_can_change_how_what_follows_is_shown() -> None:
 def test_promotion_is_written_under_the_link_and_nowhere_else() -> None:
     line = promoted_line(DAY, "MemoryVault/personal-projects/retry-page")
     text = "# Ideas\n\n" + SECTION + "My remark.\n\n## 2026-05-16: Other\nx\n"
-    after = annotated(text, LINK, line, NEW_LINK)
+    after = relinked(text, LINK, NEW_LINK, line)
     assert after is not None
     assert "→ promoted 2026-05-15 to MemoryVault/personal-projects/retry-page/" in after.splitlines()
     assert after.replace(line + "\n", "").replace(NEW_LINK, LINK) == text
-    assert annotated("# Ideas\n", LINK, line, NEW_LINK) is None
+    assert relinked("# Ideas\n", LINK, NEW_LINK, line) is None
 
 
 def test_promotion_of_a_last_line_without_an_end() -> None:
     line = promoted_line(DAY, "MemoryVault/personal-projects/retry-page")
-    after = annotated("# Ideas\r\n\r\n" + SECTION.replace("\n", "\r\n").rstrip(), LINK, line, NEW_LINK)
+    after = relinked("# Ideas\r\n\r\n" + SECTION.replace("\n", "\r\n").rstrip(), LINK, NEW_LINK, line)
     assert after is not None
     assert after.endswith(f"[[{NEW_LINK}]]\r\n{line}")
 
@@ -134,7 +132,7 @@ def test_promotion_of_a_last_line_without_an_end() -> None:
 def test_a_link_that_the_user_wrote_differently_is_found_and_left() -> None:
     text = SECTION.replace(f"[[{LINK}]]", f"[[{LINK.removesuffix('.md')}|my page]]")
     assert has_section(text, LINK)
-    after = annotated(text, LINK, "→ x", NEW_LINK)
+    after = relinked(text, LINK, NEW_LINK, "→ x")
     assert after is not None
     assert "|my page]]" in after
     assert not has_section(SECTION.replace("retry-page", "retry-page-2"), LINK)
@@ -144,8 +142,7 @@ def test_a_link_that_obsidian_has_rewritten_follows_the_idea() -> None:
     """When a folder is renamed, Obsidian writes links to what is in it anew, without the ending."""
     text = SECTION.replace(f"[[{LINK}]]", f"[[{LINK.removesuffix('.md')}]]")
     assert relinked(text, LINK, NEW_LINK) == SECTION.replace(LINK, NEW_LINK)
-    assert unlinked(text, LINK, "→ gone") == SECTION.replace(f"See deep research: [[{LINK}]]", "→ gone")
-    assert annotated(text, LINK, "→ x", NEW_LINK) == SECTION.replace(LINK, NEW_LINK) + "→ x\n"
+    assert relinked(text, LINK, NEW_LINK, "→ x") == SECTION.replace(LINK, NEW_LINK) + "→ x\n"
 
 
 @pytest.mark.parametrize("text", [None, *USERS])

@@ -12,8 +12,9 @@ from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.runtime.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
-from memoryvault.services.ideas.archive import put_away, restore
-from memoryvault.services.ideas.ledger import Promotion, clean_beside_list, find_idea, promote
+from memoryvault.services.decision_property import DecisionOutcome
+from memoryvault.services.ideas.archive import promote, put_away, restore
+from memoryvault.services.ideas.ledger import clean_beside_list, find_idea
 from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, said
@@ -22,8 +23,8 @@ from .support import IDEA, INCUBATOR, SLUG, ideas_file, outside, write_down
 pytestmark = pytest.mark.slow
 
 PROMOTE = """
-from memoryvault.services.ideas.ledger import promote
-promote(settings, journal, "retry-page")
+from memoryvault.services.ideas.archive import promote
+promote(journal, "retry-page", ideas_file=settings.ideas_path)
 """
 ACT = ("vault-before-rename", "vault-before-rename@2", "vault-before-rename@3")
 KILL_POINTS = ["journal-pending", *ACT, "journal-applied", "journal-applied@2", "journal-applied@3", "journal-recorded"]
@@ -42,14 +43,15 @@ def folder(bed: Bed) -> Path:
     return folder
 
 
-def do_promote(bed: Bed, name: str | None = None) -> Promotion:
-    return promote(bed.settings, bed.journal, "retry-page", name=name)
+def do_promote(bed: Bed, name: str | None = None) -> DecisionOutcome:
+    return promote(bed.journal, "retry-page", name=name, ideas_file=bed.settings.ideas_path)
 
 
 def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed, folder: Path) -> None:
     before = ideas_file(bed)
     done = do_promote(bed)
-    assert done == Promotion("retry-page", "personal-projects/retry-page/_index.md", "written")
+    assert (done.verdict, done.path) == ("promoted", "personal-projects/retry-page/_index.md")
+    assert done.listed_in == str(bed.root / "Ideas.md")
     assert not folder.exists()
     new = bed.vault / "personal-projects/retry-page"
     assert sorted(path.name for path in new.iterdir()) == ["_index.md", "research-example.md", "sketch.png"]
@@ -98,7 +100,7 @@ def test_whatever_the_list_is_like_the_idea_is_promoted_and_the_list_stays(bed: 
         (bed.root / "Ideas.md").chmod(0o444)
     before = outside(bed)
     done = do_promote(bed)
-    assert done.annotation == found
+    assert done.listed_in is None
     assert bed.store.read(done.path).status == "active"
     assert outside(bed) == before
     assert not bed.journal.is_interrupted
@@ -106,7 +108,7 @@ def test_whatever_the_list_is_like_the_idea_is_promoted_and_the_list_stays(bed: 
 
 def test_a_question_that_waits_for_it_goes_with_it(bed: Bed) -> None:
     bed.remember(IDEA)
-    promote(bed.settings, bed.journal, SLUG)
+    promote(bed.journal, SLUG, ideas_file=bed.settings.ideas_path)
     assert bed.reviewer.waiting() == []
 
 
@@ -123,7 +125,7 @@ def test_a_project_that_is_there_is_never_mixed_with_it(bed: Bed, folder: Path) 
 
 def test_said_again_a_promoted_idea_gets_evidence_where_it_is(bed: Bed) -> None:
     bed.remember(IDEA)
-    done = promote(bed.settings, bed.journal, SLUG)
+    done = promote(bed.journal, SLUG, ideas_file=bed.settings.ideas_path)
     bed.remember(said(IDEA, "s7"))
     assert [entry.path for entry in bed.entries() if entry.kind == "idea"] == [done.path]
     assert bed.store.read(done.path).occurrences == 2

@@ -9,7 +9,7 @@ import pytest
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import Relation, relation, wording_of
 from memoryvault.pipelines.routing import Action, Tier, beyond_limit
-from memoryvault.pipelines.triage import Expire, Promote, TriageStep, triage
+from memoryvault.pipelines.triage import TriageStep, triage
 from memoryvault.services import triaging
 from memoryvault.services.triaging import run_triage
 from memoryvault.services.undoing import Selector
@@ -37,18 +37,18 @@ def steps(*items: Entry, **limits: int) -> list[TriageStep]:
 
 def test_three_that_say_the_same_are_promoted_together() -> None:
     assert steps(item("hub", FOX), item("dup1", FOX + "!"), item("dup2", FOX + "?")) == [
-        Promote(("dup1", "dup2", "hub"), 3)
+        TriageStep("promote", ("dup1", "dup2", "hub"))
     ]
 
 
 def test_often_seen_is_promoted_unless_one_session_said_it_all() -> None:
-    assert steps(item("h", "Always run tests before pushing.", 4, TODAY, "s1", "s2")) == [Promote(("h",), 4)]
+    assert steps(item("h", "Always run tests before pushing.", 4, TODAY, "s1", "s2")) == [TriageStep("promote", ("h",))]
     assert steps(item("h", "Always run tests before pushing.", 4, TODAY, "s1")) == []
 
 
 @pytest.mark.parametrize("seen", [TODAY - timedelta(days=200), TODAY - timedelta(days=91), None])
 def test_entry_not_seen_again_expires(seen: date | None) -> None:
-    assert [type(step) for step in steps(item("a", FOX, 1, seen))] == [Expire]
+    assert [step.name for step in steps(item("a", FOX, 1, seen))] == ["expire"]
     assert steps(item("a", FOX, 1, TODAY - timedelta(days=90))) == []
 
 
@@ -56,17 +56,13 @@ def test_the_oldest_go_when_there_are_too_many() -> None:
     # Words of letters: numbers alone would tell the statements apart as well, but not as users write.
     names = ["apple", "berry", "cherry", "date", "elder"]
     items = [item(name, f"Prefer {name}", 1, TODAY - timedelta(days=n)) for n, name in enumerate(names)]
-    assert [step.path for step in steps(*items, most=2) if isinstance(step, Expire)] == ["cherry", "date", "elder"]
+    assert [step.paths[0] for step in steps(*items, most=2) if step.name == "expire"] == ["cherry", "date", "elder"]
 
 
 def test_no_note_is_touched_by_two_steps() -> None:
     items = [item(f"n{n}", FOX + "!" * n, n % 3 + 1, TODAY - timedelta(days=n)) for n in range(2)]
     items += [item(f"o{n}", f"Prefer {'ab' * (n + 1)} always", 1, TODAY - timedelta(days=50 * n)) for n in range(6)]
-    touched = [
-        path
-        for step in steps(*items, most=1)
-        for path in ([step.path] if isinstance(step, Expire) else list(step.paths))
-    ]
+    touched = [path for step in steps(*items, most=1) for path in step.paths]
     assert len(touched) == len(set(touched))
 
 

@@ -48,7 +48,7 @@ def index(bed: Bed) -> str:
 
 
 def files(bed: Bed) -> list[str]:
-    return [one.file for one in index_lines(index(bed))]
+    return [f"{slug}.md" for _, slug in index_lines(index(bed))]
 
 
 def test_a_topic_is_written_in_the_format_of_the_agent_with_its_line(bed: Bed) -> None:
