@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
+from ..pipelines.scrub import Policy, scrub
+from ..runtime.errors import UsageError
 from ..services.scrubbing import Found, scrub_everything
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
+from .terminal_safety import write_bytes
 
 EPILOG = """example:
   memory vault scrub                    what is where, by kind
   memory vault scrub --apply
+  git diff | memory vault scrub --stdin
 
 In a note that you wrote, only secrets, cards and bank accounts are replaced; elsewhere personal data, too.
 """
@@ -24,12 +29,24 @@ MOST_NAMED = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory vault scrub`."""
-    parser.add_argument("--apply", action="store_true", help="replace what is found")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--apply", action="store_true", help="replace what is found")
+    how.add_argument("--stdin", action="store_true", help="scrub standard input to standard output; touch no file")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Return 1 if something could not be replaced."""
+    if args.stdin:
+        if args.json:
+            raise UsageError("--stdin prints the text itself: leave --json out")
+        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+        scrubbed = scrub(text, Policy.FULL)
+        if sys.stdout.isatty():
+            sys.stdout.write(scrubbed)
+        else:  # Only what was replaced differs from the input bytes.
+            write_bytes(scrubbed.encode("utf-8", "surrogateescape"))
+        return 0
     _ = context.state
     found = scrub_everything(context.settings, context.store, apply=args.apply)
     if args.apply and found:

@@ -72,6 +72,13 @@ class PlainText:
         return getattr(self.stream, name)
 
 
+def write_bytes(data: bytes) -> None:
+    """Write bytes to stdout unchanged, for a program. Raises as `PlainText` does."""
+    sys.stdout.flush()
+    with _refusals():
+        sys.stdout.buffer.write(data)
+
+
 def disarm_streams() -> None:
     """Wrap `sys.stdout` and `sys.stderr` in `PlainText`; characters they cannot encode are escaped, too."""
     for name in ("stdout", "stderr"):

@@ -53,7 +53,7 @@ READING_OPTIONS = {
     "--floor", "--follow", "--forget", "--group", "--help", "--host", "--inbox", "--include-inbox",
     "--json", "--kind", "--last", "--left-out", "--level", "--limit", "--lines", "--most", "--of", "--path",
     "--project", "--queries", "--reference", "--reset", "--resolution", "--root", "--session", "--since",
-    "--skip-network", "--source", "--state", "--status", "--stay", "--tag", "--timeout", "--until-idle",
+    "--skip-network", "--source", "--state", "--status", "--stay", "--stdin", "--tag", "--timeout", "--until-idle",
     "--updated-since", "--user", "-k",
 }  # fmt: skip
 """Of uses that read: they choose or format what is read, or count only beside what makes the use one that changes."""
@@ -135,7 +135,7 @@ def test_what_makes_approves_switches_or_deletes_is_the_users(
         ("undo --of agent --dry-run", Does.READS), ("undo --dry-run", Does.READS), ("review --list", Does.READS),
         ("review --inbox --json", Does.READS), ("reflect corpus", Does.READS), ("idea list", Does.READS),
         ("idea List Titles", Does.PROPOSES), ("vault inbox", Does.READS), ("vault topics", Does.READS),
-        ("vault topics read deploy --project other", Does.READS), ("vault scrub", Does.READS),
+        ("vault topics read deploy --project other", Does.READS), ("vault scrub --stdin", Does.READS),
         ("vault inspect", Does.READS), ("jobs list", Does.READS), ("service status", Does.READS),
         ("vault topics write deploy --append --body B", Does.PROPOSES), ("vault incident find", Does.READS),
         ("vault inbox triage", Does.READS),

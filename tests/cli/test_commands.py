@@ -436,6 +436,7 @@ NOT_ALLOWED = "not allowed with argument"
         ("config model list a/model", "`memory config model use` changes to one"),
         ("vault incident find --body x --project shop", "--project belongs to `memory vault incident add`"),
         ("skills watchlist promote a b --all", "--all belongs to `memory skills watchlist list`"),
+        ("vault scrub --stdin --json", "leave --json out"),
         ("service worker --timeout 5", "--timeout belongs to `memory service worker --until-idle`"),
         ("reflect corpus --dry-run --execute", "--dry-run changes nothing"),
         ("reflect corpus --session x.jsonl", "give one of the two"),

@@ -192,6 +192,7 @@ WITHOUT_INPUT = {
     "import seed {repository}": (0, "nothing was written; --yes"),
     "vault inbox triage": (0, ""),
     "config model use nobody/nothing": (2, NO_TERMINAL),
+    "vault scrub --stdin": (0, ""),
     "service mcp": (0, ""),
     "recall tabs": (0, ""),
     "doctor": (0, ""),
@@ -238,7 +239,7 @@ def test_a_closed_standard_input_is_an_empty_one_and_no_terminal(streams: Sandbo
 @pytest.mark.slow
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
-    "line", ["list", "idea add Dashboard Retries", "recall tabs --json", "vault scrub", "service mcp"]
+    "line", ["list", "idea add Dashboard Retries", "recall tabs --json", "vault scrub --stdin", "service mcp"]
 )
 def test_a_closed_output_takes_what_is_written_to_it(streams: Sandbox, line: str, redirection: str) -> None:
     done = run(streams, redirection, *line.split())
@@ -264,7 +265,7 @@ def test_what_is_opened_later_takes_the_place_of_no_closed_stream(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "line", ["list", "list --json", "recall tabs", "--help", "vault scrub", "config show --reference"]
+    "line", ["list", "list --json", "recall tabs", "--help", "vault scrub --stdin", "config show --reference"]
 )
 def test_a_full_output_is_an_error_of_one_line(streams: Sandbox, line: str) -> None:
     done = run(streams, ">/dev/full", *line.split(), stdin="Indent with tabs.\n" * 10_000)

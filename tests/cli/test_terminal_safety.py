@@ -57,6 +57,7 @@ def test_what_a_stream_cannot_encode_ends_no_command() -> None:
 
 @pytest.mark.slow
 def test_no_command_writes_past_the_two_streams() -> None:
+    """But `scrub --stdin`, which gives a pipe back what came out of one."""
     past = {
         f"{folder}/{path.name}"
         for folder in ("cli", "services", "tasks", "index")
@@ -66,6 +67,12 @@ def test_no_command_writes_past_the_two_streams() -> None:
         or re.match(r"os\.write\([12],", source)
     }
     assert past == {"cli/terminal_safety.py"}
+    callers = {
+        path.name
+        for path in (ROOT / "cli").glob("*.py")
+        if re.search(r"import .*\bwrite_bytes\b", path.read_text("utf-8"))
+    }
+    assert callers == {"scrub.py"}
 
 
 def _source(node: ast.AST) -> str:

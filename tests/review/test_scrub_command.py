@@ -269,6 +269,15 @@ def test_names_dates_and_ids_are_left_alone_and_free_fields_are_not() -> None:
     assert sum(kinds.values()) == 1
 
 
+def test_standard_input_comes_out_clean_and_otherwise_as_it_was(sandbox: Sandbox) -> None:
+    text = f"a line\r\n  with {MAIL}\n{TOKEN}\nno newline at the end"
+    out = sandbox.memory("vault", "scrub", "--stdin", stdin=text)
+    assert MAIL not in out
+    assert TOKEN not in out
+    assert out.endswith("no newline at the end")
+    assert not list((sandbox.root / "state").glob("*"))
+
+
 def test_a_page_or_book_named_as_source_does_not_make_the_users_own_note_a_mined_one(bed: Bed) -> None:
     folder = bed.vault / "personal-private" / "notes"
     folder.mkdir(parents=True)
