@@ -33,11 +33,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", help="the new text")
     body.add_argument("--body-file", type=Path, help="a file with the new text")
+    parser.add_argument("--vault-path", type=Path, help="another vault than the configured one")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Evolve the entry; print the paths of the new and the archived one, separated by a tab."""
+    if args.vault_path is not None:
+        context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     reason = " ".join(_take_words(args).split())
     store = context.store
     journal = Journal(context.state, store)

@@ -55,11 +55,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", help="the text")
     body.add_argument("--body-file", type=Path, help="a file with the text")
+    parser.add_argument("--vault-path", type=Path, help="another vault than the configured one")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Write the entry and print its path; in an agent's shell propose it. The worker then indexes it."""
+    if args.vault_path is not None:
+        context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     # What stands after the kind is the text if it has spaces, as no name has.
     is_text = args.slug is not None and len(args.slug.split()) > 1 and args.body is None and args.body_file is None
     is_named = args.slug is not None and not is_text

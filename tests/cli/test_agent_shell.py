@@ -59,7 +59,7 @@ READING_OPTIONS = {
 """Of uses that read: they choose or format what is read, or count only beside what makes the use one that changes."""
 WRITING_OPTIONS = {
     "--append", "--description", "--name", "--reason", "--replace", "--tags", "--title", "--type",
-    "--always-load",
+    "--vault-path", "--always-load",
 }  # fmt: skip
 """Of uses that propose: what the proposal says."""
 
