@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import shutil
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -37,9 +38,10 @@ from ...runtime.errors import (
     QueueUnavailable,
     VaultUnavailable,
 )
-from ...runtime.killpoint import kill_point
+from ...runtime.json_text import parse_json
+from ...runtime.killpoint import kill_point, kill_point_environment
 from ...runtime.layout import home_folder
-from ...runtime.settings import Settings
+from ...runtime.settings import Settings, child_environment
 from ...services.ideas.ledger import find_idea, slug_of
 from ...services.ideas.research import LOCAL, STATE, WAITING, is_researched, notes_root, request_research, unresearched
 from ...services.retrying import retry_edit
@@ -49,9 +51,9 @@ from ...vault.entry import RESEARCH_KIND, Entry, fingerprint
 from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..queue.child_job import run_json_child
+from ..queue import supervisor
 from ..queue.enqueue import open_ledger
-from ..queue.job import Postpone, Retry, RunningJob
+from ..queue.job import JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from .research_child import (
@@ -198,27 +200,33 @@ def _place(address: str) -> list[tuple[str, int]]:
 
 
 def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) -> Report:
-    """Run the child for the rest of the idea's time. What it found before it was killed stays; after the last attempt
-    it is used."""
-    left = SpendingBook(settings.state.state_db, PURPOSE).left(request.subject, request.cap("seconds"))
+    """Run the child for the rest of the idea's time. After that it is killed, and its results so far are used."""
+    book = SpendingBook(settings.state.state_db, PURPOSE)
+    left = book.left(request.subject, request.cap("seconds"))
     if left < 1:
         return Report(["seconds"], offline=False)
+    result = supervisor.run_child(
+        [sys.executable, "-m", CHILD],
+        request.to_json(),
+        max(1.0, min(left + START_SECONDS, job.remaining_seconds() - WRITE_SECONDS)),
+        env={**child_environment(settings), **kill_point_environment()},
+        stop=job.lost,
+        max_stdout_bytes=MAX_REPORT_BYTES,
+    )
+    if result.ended == "stopped":
+        raise JobLost(f"job {job.id} was stopped")
+    if result.ended == "deadline":
+        return Report(["seconds"], offline=False)
     try:
-        return run_json_child(
-            job,
-            settings,
-            CHILD,
-            asdict(request),
-            parse=lambda report: Report(**report),
-            deadline_seconds=max(1.0, min(left + START_SECONDS, job.remaining_seconds() - WRITE_SECONDS)),
-            verb="research",
-            max_stdout_bytes=MAX_REPORT_BYTES,
-        )
-    except Retry as error:
-        if not request.last:
-            raise
-        log.error("%s: %s", request.subject, error)
-        return Report(["attempts"], offline=False)
+        if result.returncode == 0:
+            return Report(**parse_json(result.stdout))
+        reason = f"research failed: {result.last_words()}"
+    except (ValueError, TypeError) as error:
+        reason = f"research printed no report: {error}"
+    if job.attempt < job.policy.attempts:
+        raise Retry(reason)
+    log.error("%s: %s", request.subject, reason)
+    return Report(["attempts"], offline=False)
 
 
 def _state(report: Report, request: ResearchRequest, last: bool) -> str:
