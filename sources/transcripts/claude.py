@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
+from .compressed import ByteStream
 from .lines import as_object, as_text, clean, complete_lines, holds_only, one_line, parse_object
 from .reader import TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
@@ -128,7 +129,7 @@ class ClaudeReader(TranscriptReader):
             return NO_LIST
         return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
 
-    def _look_back(self, file: BinaryIO) -> None:
+    def _look_back(self, file: ByteStream) -> None:
         begin = max(0, self._start - LOOK_BACK_BYTES)
         file.seek(begin)
         tail = file.read(self._start - begin)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .compressed import SUFFIX
+from .compressed import SUFFIX, ByteStream
 from .lines import as_object, as_text, clean, holds_only, lines_from, parse_object
 from .reader import TranscriptReader
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
@@ -59,7 +59,7 @@ class CodexReader(TranscriptReader):
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message of each role: the form of its record ("event" or "item"), and its text."""
 
-    def _begin(self, file: BinaryIO) -> None:
+    def _begin(self, file: ByteStream) -> None:
         super()._begin(file)
         for line in lines_from(file, 0) if self._is_typed else ():
             record = parse_object(line.data) if _TELLS_WHO.search(line.data, 0, HEAD_BYTES) else None

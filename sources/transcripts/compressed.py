@@ -1,7 +1,7 @@
 """Open transcripts, also compressed ones: Codex compresses those that were not continued for a week, and unpacks them
 before it writes to them again.
 
-Offsets count bytes of the unpacked text, which is in a temporary file without a name, so that memory stays flat.
+Offsets count bytes of the unpacked text. Nothing is unpacked on disk, and memory stays flat.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from types import TracebackType
+from typing import IO, Any, NamedTuple, Protocol, cast
 
 SUFFIX = ".zst"
 IN_DATABASE = ".db#"
@@ -24,6 +24,18 @@ IN_DATABASE = ".db#"
 NO_DECODER = "it is compressed: that takes the program zstd, or Python 3.14"
 DAMAGED = "what was compressed in it is damaged"
 _MODULES = ("compression.zstd", "backports.zstd")
+_SKIPPED_BYTES = 1 << 20
+
+
+class ByteStream(Protocol):
+    """A file to read from an offset. `read` returns fewer bytes than requested only at the end."""
+
+    def __enter__(self) -> ByteStream: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    def read(self, size: int) -> bytes: ...
+    def seek(self, offset: int) -> object: ...
 
 
 def open_regular(path: Path) -> io.FileIO:
@@ -72,39 +84,79 @@ def is_there(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a transcript, unpacked if it is compressed. Raises OSError."""
+def open_bytes(path: Path) -> ByteStream:
+    """Open a transcript, unpacked if it is compressed. Raises OSError, also while it is read."""
     if IN_DATABASE in path.name:
         from .opencode import open_session
 
-        return open_session(path)
-    file = open_regular(path)
-    if path.suffix != SUFFIX:
-        return file
-    with file, ExitStack() as opened:
-        text = opened.enter_context(tempfile.TemporaryFile())
-        _unpack(file, text)
-        text.seek(0)
-        opened.pop_all()
-        return text
+        return cast(ByteStream, open_session(path))
+    if path.suffix == SUFFIX:
+        return _Unpacked(open_regular(path))
+    return cast(ByteStream, open_regular(path))
 
 
-def _unpack(file: io.FileIO, text: BinaryIO) -> None:
-    """Unpack by a Python module if there is one, else by the program zstd. Raises OSError."""
-    for name in _MODULES:
-        with suppress(ImportError):
-            module: Any = import_module(name)
-            try:
-                shutil.copyfileobj(module.ZstdFile(file), text)
-            except (EOFError, module.ZstdError) as error:
-                raise OSError(errno.EIO, DAMAGED) from error
-            return
-    program = _program()
-    if program is None:
-        raise OSError(errno.ENOTSUP, NO_DECODER)
-    # The file is standard input, so that its name cannot be taken for an option.
-    if subprocess.run([program, "-dcq"], stdin=file, stdout=text, stderr=subprocess.DEVNULL).returncode != 0:
-        raise OSError(errno.EIO, DAMAGED)
+class _Unpacked:
+    """The text of a compressed file, unpacked by a Python module if there is one, else by the program zstd."""
+
+    def __init__(self, file: io.FileIO) -> None:
+        self._file = file
+        self._text: IO[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._errors: tuple[type[Exception], ...] = (EOFError,)
+        self._position = 0
+
+    def __enter__(self) -> _Unpacked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        self._file.close()
+
+    def read(self, size: int) -> bytes:
+        """Read on. Raises OSError."""
+        if self._text is None:
+            self._text = self._begin()
+        try:
+            data = self._text.read(size)
+        except self._errors as error:
+            raise OSError(errno.EIO, DAMAGED) from error
+        if len(data) < size and self._process is not None and self._process.wait() != 0:
+            raise OSError(errno.EIO, DAMAGED)
+        self._position += len(data)
+        return data
+
+    def seek(self, offset: int) -> None:
+        """Go to an offset of the text, or to its end if that comes first. Raises OSError.
+
+        All bytes up to it are unpacked: from the beginning again for an offset before the current one.
+        """
+        if offset < self._position:
+            self._end()
+            self._file.seek(0)
+            self._text, self._process, self._position = None, None, 0
+        while self._position < offset and self.read(min(_SKIPPED_BYTES, offset - self._position)):
+            pass
+
+    def _end(self) -> None:
+        if self._text is not None:
+            self._text.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _begin(self) -> IO[bytes]:
+        for name in _MODULES:
+            with suppress(ImportError):
+                module: Any = import_module(name)
+                self._errors = (EOFError, module.ZstdError)
+                return cast(IO[bytes], module.ZstdFile(self._file))
+        program = _program()
+        if program is None:
+            raise OSError(errno.ENOTSUP, NO_DECODER)
+        # The file is standard input, so that its name cannot be taken for an option.
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        self._process = subprocess.Popen([program, "-dcq"], stdin=self._file, stdout=pipe, stderr=null)
+        return cast(IO[bytes], self._process.stdout)
 
 
 def _program() -> str | None:

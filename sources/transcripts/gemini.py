@@ -14,10 +14,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
+from .compressed import ByteStream
 from .lines import as_object, as_text, clean, lines_from, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
@@ -67,7 +68,7 @@ class GeminiReader(TranscriptReader):
         # Without the list nobody knows whether a person was there, so nothing is confirmed.
         self.headless = self.headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
 
-    def _look_back(self, file: BinaryIO) -> None:
+    def _look_back(self, file: ByteStream) -> None:
         for line in lines_from(file, 0):
             if line.offset >= self._start:
                 return

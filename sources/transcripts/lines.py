@@ -6,14 +6,14 @@ import io
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from ...runtime.json_text import parse_json
 from ...vault.wording import beginning_of, end_of
 from ..web.decoding import whole_characters
-from .compressed import open_bytes
+from .compressed import ByteStream, open_bytes
 
 READ_BUFFER_BYTES = 128 << 10
 MAX_LINE_BYTES = 64 << 20
@@ -44,7 +44,7 @@ def complete_lines(path: Path, offset: int = 0, max_bytes: int = MAX_LINE_BYTES)
         yield from lines_from(file, offset, max_bytes)
 
 
-def lines_from(file: BinaryIO, offset: int = 0, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+def lines_from(file: ByteStream, offset: int = 0, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
     """Yield the lines from `offset` on, but not a half-written last one.
 
     A last line without a newline counts as complete when it is a whole JSON object: one that was cut short
@@ -71,7 +71,7 @@ def lines_from(file: BinaryIO, offset: int = 0, max_bytes: int = MAX_LINE_BYTES)
         yield Line(position, position + held, data)
 
 
-def begins_line(file: BinaryIO, offset: int, begins: bytes = b"") -> bool:
+def begins_line(file: ByteStream, offset: int, begins: bytes = b"") -> bool:
     """Whether a line begins at `offset`, where an earlier reading ended. Raises OSError.
 
     If not, the file is another one, or the host has rewritten its end: Claude Code removes an answer that broke off.

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .compressed import open_bytes
+from .compressed import ByteStream, open_bytes
 from .lines import as_text, begins_line, clean, lines_from, one_line, parse_object, records_within, shorten
 from .typed_list import NO_LIST, TypedList
 from .whose_words import apart_ranges, pasted_ranges, strip_private
@@ -91,7 +91,7 @@ class TranscriptReader(ABC):
             self._begin(file)
             yield from self._turns_from(file)
 
-    def _begin(self, file: BinaryIO) -> None:
+    def _begin(self, file: ByteStream) -> None:
         """Find out where to start, and read what has to be known there."""
         if not (begins_line(file, self._read_until) and begins_line(file, self._start, self.record_start)):
             self.restarted = True
@@ -100,7 +100,7 @@ class TranscriptReader(ABC):
         if self._start > 0 and not self.headless:
             self._look_back(file)
 
-    def _turns_from(self, file: BinaryIO) -> Iterator[Turn]:
+    def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
         for offset, end, data, too_long in lines_from(file, self._start):
             self.end_offset = end
             if data.isspace():
@@ -128,7 +128,7 @@ class TranscriptReader(ABC):
                 self._is_damaged = False
 
     @staticmethod
-    def _header_records(file: BinaryIO) -> Iterator[dict[str, Any]]:
+    def _header_records(file: ByteStream) -> Iterator[dict[str, Any]]:
         """Yield the first records of the file, which a reading from the middle needs, too."""
         for line in lines_from(file, 0, HEADER_BYTES):
             if line.offset > HEADER_BYTES:
@@ -141,7 +141,7 @@ class TranscriptReader(ABC):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         """Set session, folder and `headless` by the first records of the file."""
 
-    def _look_back(self, file: BinaryIO) -> None:  # noqa: B027 - most hosts need nothing of it
+    def _look_back(self, file: ByteStream) -> None:  # noqa: B027 - most hosts need nothing of it
         """Read what has to be known of the bytes before the offset."""
 
     @abstractmethod
