@@ -40,7 +40,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
     assert "A page that shows retries." in sandbox.memory("idea", "show", "retry-page")
     assert sandbox.json("idea", "Retry page", SUMMARY)["new"] is False
     promoted = sandbox.json("idea", "promote", "retry-page")
-    assert (promoted["promoted"], promoted["in_ideas_file"]) == (True, True)
+    assert (promoted["promoted"], promoted["ideas_annotation"]) == (True, "written")
     assert sandbox.json("idea", "list") == []
 
 
@@ -50,7 +50,7 @@ def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbo
     assert "So, a parser?\n" in listed.split("## ")[-1]
 
 
-@pytest.mark.parametrize("line", ["idea show x", "idea research x", "idea restore x", "promote idea x"])
+@pytest.mark.parametrize("line", ["idea show x", "idea restore x", "promote idea x"])
 def test_an_idea_that_is_not_there_is_told_in_one_line(sandbox: Sandbox, line: str) -> None:
     done = sandbox.run(*line.split())
     assert (done.returncode, done.stdout) == (1, "")
