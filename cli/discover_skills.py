@@ -13,7 +13,7 @@ from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
 from ..services.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import add_json, counted, in_line, note, print_json, print_table
 
 EPILOG = f"""example:
   memory skills discover --dry-run
@@ -104,7 +104,7 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
             address = source.source.address
             print(source.source.slug + (f"  <{address}>" if address else "") + f": {_describe_report(source)}")
             for pattern in source.new:
-                print(f"  {pattern.title}  <{pattern.url}>")
+                print(in_line(f"  {pattern.title}  <{pattern.url}>"))
         if report.new:
             print(f"\n{len(report.new)} new: `memory skills adapt` judges them")
     for source in report.sources:

@@ -10,7 +10,7 @@ from ..services.seeding import DEFAULT_MOST, PlannedProposal, Seeding, SeedPlan
 from ..tasks.queue.enqueue import request_indexing
 from .arguments import at_least_one
 from .context import Context
-from .output import add_json, counted, cut, note, print_json
+from .output import add_json, counted, cut, in_line, note, print_json
 from .path_arguments import named_path
 from .terminal import is_agreed
 
@@ -85,7 +85,7 @@ def _show(plan: SeedPlan) -> None:
         proposal = planned.proposal
         where = f", in {planned.file.project}" if planned.file.project else ""
         line = f":{proposal.line}" if planned.file.kind != "index" else ""
-        print(f"{proposal.score:4.1f}  {proposal.kind:<13}  {planned.file.name}{line}{where}")
+        print(in_line(f"{proposal.score:4.1f}  {proposal.kind:<13}  {planned.file.name}{line}{where}"))
         print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
     _print_rest(plan)
 

@@ -322,7 +322,7 @@ def test_a_path_that_is_no_name_in_the_vault_is_refused(store: VaultStore, vault
     assert files(vault.parent) == [f"MemoryVault/{PATH}", "state/vault.lock"]
 
 
-@pytest.mark.parametrize("bad", ["../x.md", "/etc/passwd", "a/\0.md", ""])
+@pytest.mark.parametrize("bad", ["../x.md", "/etc/passwd", "a/\0.md", "", f"x/{'a' * 300}.md", "a/" * 3_000 + "x.md"])
 def test_reading_does_not_leave_the_vault_either(store: VaultStore, bad: str) -> None:
     for attempt in (store.read, store.exists, lambda path: store.remove(path, None)):
         with pytest.raises(PathRefused):
