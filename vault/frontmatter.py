@@ -50,8 +50,9 @@ _YAML_FAULTS = (
     RecursionError,
 )
 
-LONGEST_NUMBER = 40
-"""Most characters of a whole number. Python refuses to print one of more than 4,300 digits."""
+LONGEST_NUMBER = 250
+"""Most characters of a whole number, of any base. Python makes no float of more than 308 digits, and prints no more
+than 4,300."""
 
 
 class _Loader(SafeLoader):  # type: ignore[misc,valid-type]  # C's, where it is built

@@ -35,7 +35,7 @@ FOLDS = 5
 REAL_WEIGHT = 0.3
 """Weight of a passage of a real prompt; one of our own examples weighs 1."""
 C_WORDS, C_MODEL, C_BLEND = 20.0, 0.003, 1.0
-STRICT = 0.6
+STRICT = 0.5
 """Logit below even odds at which words count as the person's own, since another's must not be saved."""
 LONGEST_RULE = 160
 SHORT_PROMPT, MOST_BESIDE = 160, 400
