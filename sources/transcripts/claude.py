@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, complete_lines, holds_only, one_line, parse_object
+from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
 from .reader import TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, picked_ranges, was_asked
@@ -74,6 +74,8 @@ _COMMAND = re.compile(
 )
 _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _PERSONS_RECORD = re.compile(rb'"entrypoint":"(?!sdk)[\w-]{1,40}"')
+MATCH_BYTES = 64
+"""Longest match of `_PERSONS_RECORD`."""
 _TOLD_LATER = (b'"queue-operation"', b'"queued_command"', b'"' + ASKING_TOOL.encode() + b'"')
 """A line before the offset that holds one of these may matter to the lines after it."""
 _SPEAKING_TYPES = ("assistant", "user", "attachment")
@@ -113,9 +115,8 @@ class ClaudeReader(TranscriptReader):
             if isinstance(record.get("cwd"), str):
                 self._cwd = record["cwd"]
             if record.get("type") == "user" or "entrypoint" in record:
-                if _is_headless(record):
-                    # If a person has resumed the session since, only the program's records are skipped.
-                    self.headless = not any(_PERSONS_RECORD.search(line.data) for line in complete_lines(self.path))
+                # If a person has resumed the session since, only the program's records are skipped.
+                self.headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
 
     def _typed_list(self, record: dict[str, Any]) -> TypedList:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from ..web.decoding import whole_characters
 from .compressed import ByteStream, open_bytes
 
 READ_BUFFER_BYTES = 128 << 10
+SEARCH_BUFFER_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 """A longer line (a pasted film, a corrupt file) counts as bad and is never held in memory."""
 MAX_QUICK_BYTES = 1 << 20
@@ -38,13 +40,17 @@ class Line(NamedTuple):
     too_long: bool = False
 
 
-def complete_lines(path: Path, offset: int = 0, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+def complete_lines(
+    path: Path, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
+) -> Iterator[Line]:
     """Yield the lines of a file from `offset` on. Raises OSError. See `lines_from`."""
     with open_bytes(path) as file:
-        yield from lines_from(file, offset, max_bytes)
+        yield from lines_from(file, offset, max_bytes, buffer_bytes)
 
 
-def lines_from(file: ByteStream, offset: int = 0, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+def lines_from(
+    file: ByteStream, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
+) -> Iterator[Line]:
     """Yield the lines from `offset` on, but not a half-written last one.
 
     A last line without a newline counts as complete when it is a whole JSON object: one that was cut short
@@ -55,7 +61,7 @@ def lines_from(file: ByteStream, offset: int = 0, max_bytes: int = MAX_LINE_BYTE
     """Bytes of the line that is being read; `pieces` holds them unless they are more than `max_bytes`."""
     pieces: list[bytes] = []
     file.seek(offset)
-    while block := file.read(READ_BUFFER_BYTES):
+    while block := file.read(buffer_bytes):
         for piece in io.BytesIO(block):
             held += len(piece)
             too_long = held > max_bytes
@@ -86,6 +92,17 @@ def begins_line(file: ByteStream, offset: int, begins: bytes = b"") -> bool:
     if before in (b"\n", b"\0") or (begins and behind.startswith(begins)):
         return True
     return before == b"}" and behind[:1] in _BEHIND_RECORD
+
+
+def holds_match(path: Path, pattern: re.Pattern[bytes], most_bytes: int) -> bool:
+    """Whether the file has a match of the pattern, which is at most `most_bytes` long. Raises OSError."""
+    before = b""
+    with open_bytes(path) as file:
+        while block := file.read(SEARCH_BUFFER_BYTES):
+            if pattern.search(before + block):
+                return True
+            before = block[-most_bytes:]
+    return False
 
 
 def records_within(data: bytes, begins: bytes) -> list[tuple[int, bytes]]:

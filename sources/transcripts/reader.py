@@ -16,6 +16,7 @@ from .whose_words import apart_ranges, pasted_ranges, strip_private
 
 ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 """Origins of what was entered at the prompt, and so is in the list of typed lines, where there is one."""
+HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
 """Most bytes of a file in which its header (session, folder, headless or not) is searched."""
 
@@ -130,7 +131,7 @@ class TranscriptReader(ABC):
     @staticmethod
     def _header_records(file: ByteStream) -> Iterator[dict[str, Any]]:
         """Yield the first records of the file, which a reading from the middle needs, too."""
-        for line in lines_from(file, 0, HEADER_BYTES):
+        for line in lines_from(file, 0, HEADER_BYTES, HEADER_BUFFER_BYTES):
             if line.offset > HEADER_BYTES:
                 return
             record = None if line.too_long else parse_object(line.data)

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryvault.runtime.json_text import parse_json
-from memoryvault.sources.transcripts import lines as lines_module
 from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.sources.transcripts.codex import CodexReader
 from memoryvault.sources.transcripts.hosts import open_transcript
@@ -59,27 +58,23 @@ def test_a_very_long_line_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
-def test_lines_do_not_depend_on_the_size_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(lines_module, "READ_BUFFER_BYTES", block)
+def test_lines_do_not_depend_on_the_size_of_blocks(tmp_path: Path, block: int) -> None:
     lines = [b"{}\n", b"\n", b'{"a": "\r"}\n', b"x" * 21 + b"\n", b"y" * 20 + b"\n", b"\n", b'{"b": 1}']
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"".join(lines))
-    read = list(complete_lines(path, 0, 21))
+    read = list(complete_lines(path, 0, 21, block))
     assert [line.data for line in read] == [b"" if len(line) > 21 else line for line in lines]
     assert [line.too_long for line in read] == [len(line) > 21 for line in lines]
     assert [line.end - line.offset for line in read] == [len(line) for line in lines]
     assert read[-1].end == path.stat().st_size
-    assert list(complete_lines(path, read[2].end, 21)) == read[3:]
+    assert list(complete_lines(path, read[2].end, 21, block)) == read[3:]
 
 
 @pytest.mark.parametrize("rest", [b'{"b": 1', b"x" * 30, b"x" * 21])
-def test_a_line_whose_end_has_not_come_is_left_for_the_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: bytes
-) -> None:
-    monkeypatch.setattr(lines_module, "READ_BUFFER_BYTES", 4)
+def test_a_line_whose_end_has_not_come_is_left_for_the_next_time(tmp_path: Path, rest: bytes) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"{}\n" + rest)
-    assert [line.data for line in complete_lines(path, 0, 21)] == [b"{}\n"]
+    assert [line.data for line in complete_lines(path, 0, 21, 4)] == [b"{}\n"]
 
 
 @pytest.mark.parametrize("read", [lambda path: [*complete_lines(path)], lambda path: [*ClaudeReader(path, 1)]])
