@@ -111,7 +111,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "vault inbox triage --yes", "undo --yes", "undo --last --yes", "undo --of reflection --yes",
         "undo --of agent --yes",
         "idea surface maps", "idea archive maps", "idea delete maps", "idea keep maps", "idea restore maps",
-        "idea research maps", "vault scrub --apply",
+        "vault scrub --apply",
         "vault topics write deploy --project other --type project --description d --body B",
         "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
