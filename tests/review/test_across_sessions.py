@@ -1,6 +1,6 @@
 """A statement of several sessions is one memory; a reversal is not kept beside its opposite."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from memoryvault.services.triaging import run_triage
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.evidence import NOT_CONFIRMED_TAG
+from memoryvault.vault.store import VaultStore
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
@@ -402,6 +403,23 @@ def test_a_note_that_an_editor_renamed_away_to_save_it_is_known_once_it_is_back(
     assert memories.came_back(path)
     assert [entry.path for entry in memories.saying("run the linter before a commit, always!", "preferences")] == [path]
     assert not memories.came_back(path)
+
+
+def test_said_again_while_an_editor_saves_its_note_it_gets_no_second_one(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.remember(RULE)
+    (entry,) = bed.entries()
+    whole = VaultStore.settled_contents
+
+    def while_it_is_away(store: VaultStore) -> Iterator[tuple[str, bytes]]:
+        away = (bed.vault / entry.path).rename(bed.vault / f"{entry.path}~")
+        yield from whole(store)
+        away.rename(bed.vault / entry.path)
+
+    monkeypatch.setattr(VaultStore, "settled_contents", while_it_is_away)
+    bed.remember(said(RULE, "s7"))
+    assert [(one.path, one.occurrences) for one in bed.entries()] == [(entry.path, 2)]
 
 
 # A statement about "this" project in two projects is a rule for each of them, and for no other

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -11,10 +12,11 @@ from typing import cast
 import pytest
 
 from memoryvault.hooks.session_start import format_reminder
+from memoryvault.runtime.large_change import large_change_notice, note_large_change
 from memoryvault.services.health_report import health_report
 from memoryvault.services.importing import HostMemory, ImportOutcome
 from memoryvault.services.undoing import Selector
-from memoryvault.tasks.jobs.sweeps import import_handler
+from memoryvault.tasks.jobs.sweeps import import_handler, skills_handler
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.files import put
@@ -302,3 +304,26 @@ def test_a_large_change_of_the_scheduled_run_is_told_with_its_undo(bed: Bed, not
     assert forked.memory(bed.env, "undo", "--of", "import", "--yes").returncode == 0
     assert len([entry for entry in bed.entries() if entry.effective_status == "active"]) >= 23
     assert told not in format_reminder(str(bed.vault), bed.settings.state.markers, "s", "")
+
+
+def test_the_large_changes_of_several_jobs_are_all_told(bed: Bed) -> None:
+    class Job:
+        def enqueue(self, *_: object, **__: object) -> int:
+            return 1
+
+        def check_owned(self) -> None:
+            pass
+
+    skills = bed.settings.hosts.claude_config_dir / "skills"
+    for number in range(12):
+        put(skills / f"skill-{number}" / "SKILL.md", f"---\nname: skill-{number}\ndescription: Does it.\n---\n# It\n")
+    skills_handler(bed.settings, cast(RunningJob, Job()))
+    shutil.rmtree(skills)
+    skills.mkdir()
+    skills_handler(bed.settings, cast(RunningJob, Job()))
+    note_large_change(bed.settings.state.markers, "triage", 40, "put elsewhere", "undo it")
+    told = large_change_notice(bed.settings.state.markers, time.time())
+    assert told == (
+        "40 notes were put elsewhere; undo it; "
+        "12 notes were archived: their skills are gone; once these are there again, the notes come back"
+    )
