@@ -30,8 +30,6 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
     file of this machine.
     """
     url = page_address(url)
-    if _declares_entities(body):
-        raise FeedInvalid("it declares XML entities of its own: refused")
     if _CROWDED_TAG.search(body):
         raise FeedInvalid("a tag of it has more than 1,000 attributes: refused")
     body = whole_references(body)
@@ -47,9 +45,12 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
 
 def _parsed(body: bytes, url: str, content_type: str) -> Any:
     import feedparser  # Imported late: many commands import this module, and feedparser takes long to load.
+    from feedparser.encodings import convert_to_utf8
 
     headers = {"content-type": content_type, "content-location": url}
     try:
+        if _declares_entities(convert_to_utf8(headers, body, {})):
+            raise FeedInvalid("it declares XML entities of its own: refused")
         return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:
         # feedparser 6 raises these on damaged input.
@@ -75,9 +76,7 @@ def _is_feed(parsed: Any) -> bool:
 
 
 def _declares_entities(body: bytes) -> bool:
-    # UTF-16 and UTF-32 are the same letters with NULs between them.
-    plain = body.replace(b"\0", b"") if b"\0" in body[:4096] else body
-    return _DECLARATION.search(plain) is not None and _ENTITY.search(plain) is not None
+    return _DECLARATION.search(body) is not None and _ENTITY.search(body) is not None
 
 
 def _entry(entry: Any, base: str, page: str) -> SourceItem | None:

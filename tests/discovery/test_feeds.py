@@ -108,12 +108,14 @@ EXTERNAL = b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><rss><channel
     "body",
     [
         billion_laughs(),
-        billion_laughs().decode().encode("utf-16"),
+        ('<?xml version="1.0" encoding="utf-16"?>' + QUADRATIC.decode()).encode("utf-16"),
+        b'<?xml version="1.0" encoding="utf-7"?>' + QUADRATIC.replace(b"<!", b"+ADwAIQ-"),
+        ('<?xml version="1.0" encoding="cp037"?>' + QUADRATIC.decode()).encode("cp037"),
         QUADRATIC,
         EXTERNAL,
         b'<!DOCTYPE r [<!ENTITY % p SYSTEM "http://x.org/p.dtd"> %p;]><rss/>',
     ],
-    ids=["billion laughs", "billion laughs in UTF-16", "quadratic blow-up", "a file", "parameter entity"],
+    ids=["billion laughs", "UTF-16", "UTF-7", "EBCDIC", "quadratic blow-up", "a file", "parameter entity"],
 )
 def test_a_feed_that_declares_entities_is_refused(body: bytes) -> None:
     started = time.process_time()
