@@ -47,7 +47,11 @@ COMMANDS: dict[str, Command] = {
     "always": Command(
         "always", "give an entry to every session at its start, or stop that", {NO_NAME: READS, "--off": CHANGES}
     ),
-    "guard": Command("guard", "have a rule stop the agent when it acts, or only remind it", CHANGES),
+    "guard": Command(
+        "guard",
+        "have a rule stop the agent when it acts, or only remind it",
+        {"--on": CHANGES, "--off": CHANGES, NO_NAME: READS},
+    ),
     "idea": Command(
         "idea",
         "save an idea; list, show, archive, delete or restore ideas; make one a project",

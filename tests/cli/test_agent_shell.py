@@ -138,7 +138,7 @@ def test_what_makes_approves_switches_or_deletes_is_the_users(
         ("vault topics read deploy --project other", Does.READS), ("vault scrub --stdin", Does.READS),
         ("vault inspect", Does.READS), ("jobs list", Does.READS), ("service status", Does.READS),
         ("vault topics write deploy --append --body B", Does.PROPOSES), ("vault incident find", Does.READS),
-        ("vault inbox triage", Does.READS),
+        ("vault inbox triage", Does.READS), ("guard", Does.READS),
     ],
 )  # fmt: skip
 def test_what_reads_or_only_proposes_is_left_to_an_agent(line: str, does: Does) -> None:
