@@ -1,7 +1,9 @@
 """Measure which rules the agent gets when it acts: `python -m memoryvault.bench.actions [--prompts FOLDER]`.
 
 Of the calls in `action_calls.json`, which were written before the program, half are held out. Counted are the calls
-that get the rule about them, and the other calls that get any rule. With a folder that has `memories.jsonl` and
+that get the rule about them, and the other calls that get any rule. `action_rules.jsonl` has 120 rules by a writer who
+did not know the program, each with calls that it speaks of and others that share its words; half of them, every second
+one, are held out, too. With a folder that has `memories.jsonl` and
 `dev.jsonl`, also the memories for actions of which a labelled trigger is compiled.
 """
 
@@ -19,6 +21,7 @@ from ..pipelines.triggers import Triggers, compile_triggers
 from ..services.action_index import compile_index
 
 CALLS = Path(__file__).with_name("action_calls.json")
+RULES = Path(__file__).with_name("action_rules.jsonl")
 
 
 def lookup_of(triggers: Sequence[Triggers]) -> Mapping[str, Any]:
@@ -32,7 +35,7 @@ def arguments_of(call: Mapping[str, Any]) -> dict[str, str]:
     if call["tool"] == "Bash":
         return {"command": call["command"]}
     key = "notebook_path" if call["tool"] == "NotebookEdit" else "file_path"
-    return {key: call["path"], "new_string": "x = 1\n"}
+    return {key: call["path"], "new_string": call.get("text", "x = 1\n")}
 
 
 def measure_calls(half: str) -> tuple[int, int, int, int, list[str]]:
@@ -55,6 +58,22 @@ def measure_calls(half: str) -> tuple[int, int, int, int, list[str]]:
         if bool(got) != (call["rule"] is not None) or (call["rule"] or "") not in (got or [""]):
             faults.append(f"{call.get('command') or call.get('path')}: {call['rule']} got {got}")
     return spoken, told, others, wrong, faults
+
+
+def measure_rules(half: str, show: bool = False) -> tuple[int, int, int, int]:
+    """Return (calls that the rules of `action_rules.jsonl` speak of, those that get theirs, others, those that do)."""
+    rows = [json.loads(line) for line in RULES.open(encoding="utf-8")][half == "held" :: 2]
+    counts = [0, 0, 0, 0]
+    for row in rows:
+        lookup = lookup_of([compile_triggers(row["rule"])])
+        for at, calls in ((0, row["spoken"]), (2, row["others"])):
+            for call in calls:
+                got = bool(match_call(lookup, call["tool"], arguments_of(call)))
+                counts[at] += 1
+                counts[at + 1] += got
+                if show and got == bool(at):
+                    print(row["rule"], "|", call)
+    return counts[0], counts[1], counts[2], counts[3]
 
 
 def measure_others(rows: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
@@ -98,6 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         spoken, told, others, wrong, faults = measure_calls(half)
         print(f"{half}: {told} of {spoken} calls that a rule speaks of get it; {wrong} of {others} others get anything")
         met = met and told >= 0.8 * spoken and wrong <= 0.1 * others
+        spoken, told, others, wrong = measure_rules(half, options.show and half == "dev")
+        print(f"{half}, rules by another writer: {told} of {spoken} calls get the rule; {wrong} of {others} others")
         if options.show and half == "dev":
             print("\n".join(faults))
     if options.prompts is not None:

@@ -18,6 +18,8 @@ MOST_CARRIED = 40
 """Most words of a command at which one that it carries may begin, and most commands that carry one another."""
 DEPTH = 2
 """How many levels of `sh -c '…'` are searched."""
+MOST_NAMES = 6
+"""Most names of a dotted one (`os.path.join`) that are looked up."""
 _BEFORE_PROGRAM = frozenset(("sudo", "env", "nohup", "time", "exec", "command", "xargs", "nice", "doas", "timeout"))
 _VALUE_FLAGS = {"sudo": "ughpCrt", "doas": "uC", "env": "uC", "xargs": "IiLnPdEs", "nice": "n", "timeout": "ks"}
 """Flags of these programs whose value is the next word."""
@@ -84,8 +86,8 @@ def match_call(index: Mapping[str, Any], tool: str, arguments: Mapping[str, Any]
             _match_path(index, path, found, reads=False, is_file=True)
     for key in ("new_string", "content", "new_source"):
         text = arguments.get(key)
-        if isinstance(text, str) and index["w"]:
-            _match_words(index["w"], text[:MOST_TEXT_CHARACTERS].lower().translate(_BREAKS).split(" "), found)
+        if isinstance(text, str):
+            _match_text(index, text[:MOST_TEXT_CHARACTERS], found)
     return sorted(found)
 
 
@@ -128,10 +130,11 @@ def _pushes_to_others(arguments: Sequence[str], branches: Sequence[str]) -> bool
 
 def _match_command(index: Mapping[str, Any], command: str, found: set[int], depth: int) -> None:
     simple = [*split_commands(command)]
-    programs = {words[0].rsplit("/", 1)[-1] for words, _ in simple if words}
-    if not programs.isdisjoint(_RUNS_TEXT):
-        lower = " ".join(command.lower().split())
-        said = {rule for phrase, rules in index["w"].items() if " " in phrase and phrase in lower for rule in rules}
+    programs = {_program_of(word) for words, _ in simple for word in words}
+    writes_file = "<<" in command and any(targets for _, targets in simple)
+    if writes_file or not programs.isdisjoint(_RUNS_TEXT):
+        said: set[int] = set()
+        _match_text(index, command, said)
         found |= _meant(index, said - found, [word for words, _ in simple for word in words])
     for words, targets in simple:
         mine: set[int] = set()
@@ -167,8 +170,9 @@ def _match_arguments(index: Mapping[str, Any], words: Sequence[str], program: st
         if " " in word and program not in _RUNS_TEXT:
             continue  # A message, not a name.
         _match_path(index, word, found, reads=is_reading)
-        if not is_reading and index["w"]:
-            _match_words(index["w"], (word.lower(), *word.lower().translate(_BREAKS).split(" ")), found)
+        if not is_reading:
+            _match_words(index["w"], (word.lower(),), found)
+            _match_text(index, word, found)
 
 
 def _program_of(word: str) -> str:
@@ -286,8 +290,13 @@ def _match_path(index: Mapping[str, Any], path: str, found: set[int], *, reads: 
         if not reads or rule in reading:
             found.add(rule)
 
+    named = index["n"]
     for at, segment in enumerate(segments):
-        for rule, before, is_folder in index["n"].get(segment, ()):
+        if "*" in segment and len(segment) > 2:  # The shell's: `cat .env*`.
+            those = [one for name in named if matches(name, segment) for one in named[name]]
+        else:
+            those = named.get(segment, ())
+        for rule, before, is_folder in those:
             # The name alone of a folder is one in a command (`rm -r vendor`), not the file of an edit.
             if is_folder and at == last and is_file:
                 continue
@@ -305,15 +314,47 @@ def _match_path(index: Mapping[str, Any], path: str, found: set[int], *, reads: 
                 add(rule)
 
 
+def _match_text(index: Mapping[str, Any], text: str, found: set[int]) -> None:
+    """Add the rules on what stands in new text of a file, or in text that a program runs."""
+    lower = text.lower()
+    if index["w"]:
+        _match_words(index["w"], lower.translate(_BREAKS).split(" "), found)
+    if texts := index.get("t"):
+        lower = " ".join(lower.split())
+        for wanted, rules in texts.items():
+            if _has_text(lower, wanted):
+                found.update(rules)
+
+
+def _has_text(text: str, wanted: str) -> bool:
+    """Whether the text has `wanted`, not within longer names."""
+    at = text.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        is_inside = _is_of_name(wanted[0]) and _is_of_name(text[at - 1 : at])
+        if not is_inside and not (_is_of_name(wanted[-1]) and _is_of_name(text[end : end + 1])):
+            return True
+        at = text.find(wanted, at + 1)
+    return False
+
+
+def _is_of_name(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
 def _match_words(words: Mapping[str, Any], tokens: Sequence[str], found: set[int]) -> None:
     for token in tokens:
-        token = token.rstrip(".")
+        token = token.strip(".")
         if not token:
             continue
         found.update(words.get(token, ()))
-        if "." in token or "@" in token:
-            found.update(words.get(token.partition(".")[0], ()))
+        if "@" in token:
             found.update(words.get(token.partition("@")[0], ()))
+        if "." in token:
+            names = token.split(".")[:MOST_NAMES]
+            for begin in range(len(names)):
+                for end in range(begin + 1, len(names) + 1):
+                    found.update(words.get(".".join(names[begin:end]), ()))
 
 
 def matches(name: str, pattern: str) -> bool:

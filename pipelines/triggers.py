@@ -29,12 +29,14 @@ class Triggers:
     """The triggers of a rule.
 
     Commands are words of a command line, the program first. Paths are names, `folder/` or patterns with `*`, with or
-    without folders before them. Words are in a command or in new text of a file.
+    without folders before them. Words and texts are in a command or in new text of a file.
     """
 
     commands: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    """As they stand in code, in lower case (".wait", "select *")."""
     reads: bool = False
     """Whether commands that only read match, too."""
     places: tuple[str, ...] = ()
@@ -42,11 +44,11 @@ class Triggers:
     is not meant."""
 
     def __bool__(self) -> bool:
-        return bool(self.commands or self.paths or self.words)
+        return bool(self.all)
 
     @property
     def all(self) -> tuple[str, ...]:
-        return (*self.commands, *self.paths, *self.words)
+        return (*self.commands, *self.paths, *self.words, *self.texts)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class _Vocabulary:
     libraries: frozenset[str]
     languages: frozenset[str]
     """Programs whose capitalised names are languages."""
+    language_files: Mapping[str, str]
+    """The extension of a language's files."""
     no_folder_names: frozenset[str]
 
 
@@ -106,6 +110,7 @@ def _vocabulary() -> _Vocabulary:
         folders=frozenset(data["folders"].split()),
         libraries=frozenset(data["libraries"].split()),
         languages=frozenset(data["languages"].split()),
+        language_files=data["language_files"],
         no_folder_names=frozenset(data["no_folder_names"].split()),
     )
 
@@ -136,8 +141,13 @@ _PLACE = re.compile(
     re.I,
 )
 _IDENTIFIER = re.compile(
-    r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[A-Z]\w*\.[A-Z]\w+|[a-z]{3,}\d+"
+    r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[A-Z]\w*\.[A-Z]\w+|[a-z]{2,}\d+"
 )
+_CALLED = re.compile(r"\((?!(?:e?s|n|r)\))")
+"""Right behind a name, it makes it one in code ("collect()", "eval(")."""
+_LITERAL = re.compile(r"[.$@!:\\][A-Za-z][\w-]+")
+"""Names with a sign that belongs to code (".Result", ":latest", "$where")."""
+_LOUD_CODE = re.compile(r"(?<![\w.])[A-Z]{3,}(?: [A-Z]{2,})* \*")
 _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
 _ALL_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _BEFORE_OTHERS = re.compile(r"\W*(?:and |but )?(?:instead of|rather than|not|never)\b", re.I)
@@ -148,9 +158,10 @@ _HOME = re.compile(
     re.I,
 )
 """Before the place where something is to be put."""
+_LABEL = re.compile(r"\s*(?:in |for )?([\w+#.-]+)(?: [\w+#.]+)?:\s+", re.I)
 _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
-_STATEMENT = re.compile(r"\b(?:DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
+_STATEMENT = re.compile(r"\b(?:CREATE|DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
 _INSTEAD = re.compile(
     r"[,;](?![^.;:\n]*\bor\b)(?: and| but)?(?: always| please| just| instead)* (?:make|use|run|create|open|put|keep"
     r"|write|go|call|install|start|add|send|move|branch|work)\b[^.;:\n]*",
@@ -186,14 +197,31 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
     for one in named:
         found.setdefault(one.strip(), _kind_of(one.strip()))
     if not named:
-        mentions = [_Mentions(sentence) for sentence in _SENTENCE_END.split(text) if sentence.strip()]
-        _add_mentions(found, mentions)
-        _add_concepts(found, mentions, strict)
-    commands, paths, words = (
+        for part in (without_label, text) if (without_label := _without_label(text)) else (text,):
+            mentions = [_Mentions(sentence) for sentence in _SENTENCE_END.split(part) if sentence.strip()]
+            _add_mentions(found, mentions)
+            _add_concepts(found, mentions, strict)
+            if found:
+                break
+    commands, paths, words, texts = (
         tuple(trigger for trigger, kind in found.items() if kind == wanted)[:MOST_TRIGGERS]
-        for wanted in ("command", "path", "word")
+        for wanted in ("command", "path", "word", "text")
     )
-    return Triggers(commands, paths, words, bool(_READS.search(text)), _places_of(text))
+    return Triggers(commands, paths, words, texts, bool(_READS.search(text)), _places_of(text))
+
+
+def _without_label(text: str) -> str:
+    """Return what follows the name of a program or language that heads the rule ("terraform: …"); '' without one.
+
+    A subcommand of the program gets its name: of "terraform: never apply" `terraform apply` is what counts.
+    """
+    known, match = _vocabulary(), _LABEL.match(text)
+    name = match[1].lower() if match else ""
+    if match is None or name not in known.programs | known.libraries | known.languages | known.language_files.keys():
+        return ""
+    rest = text[match.end() :]
+    subcommands = "|".join(map(re.escape, known.subcommands.get(name, ())))
+    return re.sub(rf"(?<![\w-])({subcommands})(?![\w-])", rf"{name} \1", rest) if subcommands else rest
 
 
 def _places_of(text: str) -> tuple[str, ...]:
@@ -220,6 +248,7 @@ class _Mentions:
         self.homes: list[str] = []
         """Places where something is to be put."""
         self.words: list[str] = []
+        self.texts: list[str] = []
         self._forbids_edits = _EDIT.search(sentence) is not None and is_ban(sentence)
         forbidden = _FORBIDDEN_FLAG.search(sentence)
         self.flag = forbidden["flag"] if forbidden and not _BUT.search(forbidden["between"]) else ""
@@ -238,7 +267,8 @@ class _Mentions:
                 self.paths.append(f"{folder[1]}/")
         for port in _PORT.finditer(sentence):
             self.words.append(port[1] or port[2])
-        self.words += [" ".join(match[0].lower().split()) for match in _STATEMENT.finditer(sentence)]
+        for pattern in (_STATEMENT, _LOUD_CODE):
+            self.texts += [" ".join(match[0].lower().split()) for match in pattern.finditer(sentence)]
 
     def _add_code(self, text: str, before: str, after: str) -> None:
         words = text.split()
@@ -248,8 +278,10 @@ class _Mentions:
             self._add_name(_command_of(words)[0], before, after)
         elif len(words) == 1 and (path := _path_of(text, sure=True)):
             self._add_path(path, before)
-        elif len(words) == 1 and len(text) > 2 and not text.isalpha():
-            self._add_name(text, before, after)
+        elif len(words) == 1 and re.fullmatch(r"[\w.-]{3,}(?:\(\))?", text) and (len(text) > 3 or not text.isalpha()):
+            self._add_name(text.removesuffix("()"), before, after)
+        elif len(text) > 2 and re.search(r"\w{2}", text):
+            self.texts.append(" ".join(words).lower())
 
     def _add_token(self, match: re.Match[str], sentence: str) -> None:
         token = match[0].strip("*_'’‘.:!?<>") if not match[0].startswith((".", "*")) else match[0].rstrip("'’.:!?>")
@@ -259,14 +291,20 @@ class _Mentions:
         if not token:
             return
         following = _TOKEN.findall(after)[:3]
+        if _CALLED.match(after) and re.fullmatch(r"\.?[A-Za-z][\w.]{2,}", match[0]):
+            self.texts.append(f"{lower}(")
+            return
         if path := _path_of(token, sure=bool(_PLACE.search(before))):
             self._add_path(path, before)
-            if path[0] == "." and following and following[0].startswith("file"):
+            if path[0] == "." and "/" not in path:
                 self._add_path(f"*{path}", before)
+            return
+        if is_ban(sentence) and _LITERAL.fullmatch(raw := match[0].rstrip("'’.:!?")) and not raw.isupper():
+            self.texts.append(raw.lower())
             return
         subcommands = known.subcommands.get(lower, frozenset())
         has_sub = bool(following) and following[0].rstrip(".:!?") in subcommands
-        if lower in known.languages and token != lower:
+        if lower in known.languages and token != lower and not _near_negation(before):
             return
         if lower in known.programs or (lower in known.ambiguous and token == lower and before.strip()):
             is_sure = lower in known.programs and lower not in known.ambiguous
@@ -280,14 +318,17 @@ class _Mentions:
                 for word in following[:used]:
                     after = after.partition(word)[2]
                 self._add_name(name, before, after)
-        elif lower in known.libraries:
+        elif lower in known.libraries or (lower in known.language_files and _near_negation(before)):
             self._add_name(lower, before, after)
         elif self._forbids_edits and lower in known.folders and _PLACE.search(before):
             self._add_path(f"{token}/", before)
-        elif _IDENTIFIER.fullmatch(token) and len(token) > 3:
+        elif _IDENTIFIER.fullmatch(token) and len(token) > 2:
             if _BEFORE_OTHERS.match(after):
                 return
-            self.words.append(lower)
+            if self._forbids_edits and re.fullmatch(r"[\w-]+\.[a-z]{1,5}", token):
+                self._add_path(token, before)  # A file of a kind that nobody listed.
+                return
+            self.words += _singular_too(token)
             if self._forbids_edits and "_" in token:
                 self._add_path(f"{token}/", before)  # "third_party is vendored, don't touch it."
             if _IDENTIFIER.fullmatch(last := token.rpartition(".")[2]):
@@ -296,9 +337,12 @@ class _Mentions:
                 self.paths.append(token)
         elif (_CAPITALISED.fullmatch(token) and before.strip() and _near_negation(before)) or (
             # "NEVER PUSH" is only loud.
-            _ALL_CAPITALS.fullmatch(token) and _near_negation(before) and not before.isupper()
+            _ALL_CAPITALS.fullmatch(token)
+            and _near_negation(before)
+            and not before.isupper()
+            and not after.startswith(" *")
         ):
-            self.forbidden.append(lower)
+            self.forbidden += _singular_too(token)
 
     def _add_name(self, name: str, before: str, after: str) -> None:
         if self.flag and " -" not in name and (" " in name or name in _vocabulary().programs):
@@ -323,9 +367,17 @@ class _Mentions:
             (self.homes if is_home else self.paths).append(path)
 
 
+def _singular_too(name: str) -> list[str]:
+    """Return a name in code in lower case, and of a plural ("NgModules") also the singular."""
+    lower = name.lower()
+    is_plural = re.fullmatch(r"\w+[a-z][A-Z]\w*[a-rt-z]s", name) is not None
+    return [lower, lower[:-1]] if is_plural else [lower]
+
+
 def _near_negation(before: str) -> bool:
     negation = r"(?:\b(?:not|never|instead of|rather than|no|without)|n['’]t use)"
-    return re.search(rf"{negation}\s+(?:(?:use|on|in|to|with|by)\s+)?(?:the\s+)?$", before, re.I) is not None
+    more = r"(?:\S+?(?:,|\s+(?:or|and|nor))\s+(?:no\s+)?){0,3}"
+    return re.search(rf"{negation}\s+(?:(?:use|on|in|to|with|by)\s+)?(?:the\s+)?{more}$", before, re.I) is not None
 
 
 def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
@@ -337,6 +389,8 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
     for name in forbidden:
         program = name.partition(" ")[0]
         _add_named(found, name)
+        if name in known.language_files.keys() - known.programs:
+            found.setdefault(f"*.{known.language_files[name]}", "path")
         for more in known.goes_with.get(program, ()) if program == name else ():
             if more not in keep_apart:
                 _add_named(found, more)
@@ -352,12 +406,15 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
             _add_named(found, more)
     for name in other:
         _add_named(found, name)
-    all_text_words = {word for one in mentions for word in one.words}
     # Of "keep scripts out of src/, put them into tools/" only the first place is what it forbids.
     for path in [path for one in mentions for path in one.paths] or [path for one in mentions for path in one.homes]:
         found.setdefault(path, "path")
-    for word in sorted(all_text_words):
+    # "Never call collect(). Use take() or show()."
+    bans = [one for one in mentions if (one.words or one.texts) and is_ban(one.text)] or mentions
+    for word in sorted({word for one in bans for word in one.words}):
         found.setdefault(word, "word")
+    for text in [text for one in bans for text in one.texts]:
+        found.setdefault(text, "text")
 
 
 def _add_named(found: dict[str, str], name: str) -> None:
@@ -409,6 +466,8 @@ def _kind_of(trigger: str) -> str:
     """Return the kind of a trigger by its form: command, path or word."""
     known = _vocabulary()
     program = trigger.partition(" ")[0]
+    if trigger[0] in "#/" or trigger[-1] in ":(" or _STATEMENT.fullmatch(trigger.upper()):
+        return "text"
     if " " in trigger or program in known.programs:
         return "command"
     if "/" in trigger or "*" in trigger or trigger.startswith(".") or trigger in known.file_names:

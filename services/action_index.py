@@ -40,7 +40,7 @@ from ..vault.failure import (
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 4
+FORMAT = 5
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
@@ -87,6 +87,7 @@ def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
     extensions: dict[str, list[int]] = {}
     patterns: list[Any] = []
     words: dict[str, list[int]] = {}
+    texts: dict[str, list[int]] = {}
     reads: list[int] = []
     places: dict[int, tuple[str, ...]] = {}
     lines = []
@@ -101,9 +102,19 @@ def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
             commands.setdefault(program, []).append([number, rest])
         for path in triggers.paths:
             _add_path(path, number, names, extensions, patterns)
-        for word in triggers.words:
-            words.setdefault(word.lower(), []).append(number)
-    lookup = {"c": commands, "n": names, "e": extensions, "g": patterns, "w": words, "r": reads, "o": places}
+        for found, where in ((triggers.words, words), (triggers.texts, texts)):
+            for one in found:
+                where.setdefault(one.lower(), []).append(number)
+    lookup = {
+        "c": commands,
+        "n": names,
+        "e": extensions,
+        "g": patterns,
+        "w": words,
+        "t": texts,
+        "r": reads,
+        "o": places,
+    }
     return ("\n".join([json.dumps(lookup, ensure_ascii=True, separators=(",", ":")), *lines]) + "\n").encode("ascii")
 
 

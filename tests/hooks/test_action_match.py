@@ -192,6 +192,20 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Don't edit src.", {"src/"}, set()),
         ("Do not modify vendor.", {"vendor/"}, set()),
         ("Never log user_id.", {"user_id"}, {"user_id/"}),
+        # A name with the signs of code.
+        ("Don't call collect() on full tables. take() is fine.", {"collect("}, {"collect", "take("}),
+        ("never .Result or .Wait() in async code", {".result", ".wait("}, set()),
+        ("pin the tag, never :latest", {":latest"}, set()),
+        ("No `SELECT *`, name the columns.", {"select *"}, {"select"}),
+        ("Comma(s) never end a line.", set(), {"comma(", "comma"}),
+        # What heads a rule says where it holds.
+        ("dbt: no hardcoded schema in ref_tables", {"ref_tables"}, {"dbt"}),
+        ("terraform: never apply", {"terraform apply"}, {"terraform"}),
+        ("docker: rootless only", {"docker"}, set()),
+        # All names that one ban lists, and a language by its files.
+        ("no setState, no NgModules or TRUNCATE", {"setstate", "ngmodule", "truncate"}, set()),
+        ("no GDScript, c# only", {"*.gd"}, {"*.cs"}),
+        ("don't touch .meta or refs.bib", {"*.meta", "refs.bib"}, set()),
     ],
 )
 def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not: set[str]) -> None:
@@ -251,6 +265,29 @@ def test_a_call_that_names_another_branch_or_place_is_not_meant(rule: str, comma
 )
 def test_a_habit_of_speech_speaks_of_no_call(rule: str) -> None:
     assert not compile_triggers(rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "value", "found"),
+    [
+        ("Never call collect().", "Edit", "rows = table.collect()", True),
+        ("Never call collect().", "Edit", "Parcels collect at the depot.", False),
+        ("Never call collect().", "Edit", "table.recollect()", False),
+        ("Never use os.path.", "Edit", "os.path.join(a, b)", True),
+        ("No innerHTML.", "Edit", "box.innerHTML = text", True),
+        ("No .Wait() in async code.", "Edit", "host.RunAsync().Wait();", True),
+        ("Never use :latest.", "Bash", "kubectl set image api=shop/api:latest", True),
+        ("Never use :latest.", "Bash", "git commit -m 'No :latest any more'", False),
+        ("Database changes go through alembic.", "Bash", 'docker compose exec db psql -c "ALTER TABLE a ADD b"', True),
+        ("Never call eval().", "Bash", "cat > a.py <<'X'\nprint(eval(x))\nX", True),
+        ("Don't print the .env.", "Bash", "cat .env*", True),
+    ],
+)
+def test_what_stands_in_code_is_found_in_new_text_and_in_what_a_program_runs(
+    rule: str, tool: str, value: str, found: bool
+) -> None:
+    arguments = {"command": value} if tool == "Bash" else {"file_path": "a", "new_string": value}
+    assert bool(match_call(lookup_of([compile_triggers(rule)]), tool, arguments)) is found
 
 
 def test_a_member_of_an_object_is_no_file() -> None:
