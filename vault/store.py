@@ -273,37 +273,8 @@ class VaultStore:
                 self._replace(path, relative, changed, expected_hash)
             return parse_entry(relative, changed)
 
-    def move(
-        self,
-        relative: str,
-        new_relative: str,
-        expected_hash: str | None,
-        fields: Mapping[str, StoreValue] | None = None,
-    ) -> Entry:
-        """Put an entry, with changed fields, at another path; the new file appears before the old one goes.
-
-        Done again after a crash in between, it only removes the old file. Raises EntryExists,
-        EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
-        """
-        check_new_name(new_relative)
-        checked = validate_fields(fields or {}, new=False)
-        with self.lock():
-            path = self._writable(relative)
-            data = self._read_expected(path, relative, expected_hash)
-            changed = encode_note(self._edited(decode_note(data), checked, None))
-            if resolve_inside(self.vault, new_relative) == path:
-                raise EntryExists(f"{relative} and {new_relative} are the same file")
-            try:
-                self._write_new(new_relative, changed)
-            except EntryExists:
-                if self.read_bytes(new_relative) != changed:
-                    raise
-            self._unlink(path, relative, content_hash(data))
-            remove_empty(path.parent, self.vault)
-            return parse_entry(new_relative, changed)
-
     def remove(self, relative: str, expected_hash: str | None) -> None:
-        """Delete an entry, and the folders that become empty (`remove_empty`); also used after a move or purge.
+        """Delete an entry, and the folders that become empty (`remove_empty`); also used after a purge.
 
         Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """

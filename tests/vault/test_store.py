@@ -133,7 +133,6 @@ def test_a_humans_edit_in_between_is_never_overwritten(store: VaultStore, vault:
     (vault / PATH).write_text("the human's words")
     for attempt in (
         lambda: store.update(PATH, entry.content_hash, fields={"status": "resolved"}),
-        lambda: store.move(PATH, "a/b.md", entry.content_hash),
         lambda: store.remove(PATH, entry.content_hash),
         lambda: store.write_text(PATH, Scrubbed("y"), entry.content_hash),
     ):
@@ -163,27 +162,6 @@ def test_what_a_human_writes_while_the_new_file_is_being_written_stays(
             store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     assert (vault / PATH).read_text() == "the human's words"
     assert files(vault) == [PATH]
-
-
-def test_a_move_changes_place_and_fields_together_and_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
-    entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
-    before = (vault / "a/x.md").read_bytes()
-    store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
-    (vault / "a/x.md").write_bytes(before)  # as after a crash before the old file was removed
-    moved = store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
-    assert (moved.path, moved.status) == ("b/x.md", "archived")
-    assert files(vault) == ["b/x.md"]
-    with pytest.raises(EntryNotFound):
-        store.move("a/x.md", "c/x.md", None)
-
-
-def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
-    entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
-    store.create("b/x.md", {"kind": "fix"}, None, Scrubbed("other"))
-    for target in ("b/x.md", "a/x.md"):
-        with pytest.raises(EntryExists):
-            store.move("a/x.md", target, entry.content_hash)
-    assert files(vault) == ["a/x.md", "b/x.md"]
 
 
 def test_a_generated_note_is_written_only_when_it_changed(store: VaultStore, vault: Path) -> None:
@@ -248,7 +226,8 @@ def test_a_folder_that_is_empty_goes_with_what_was_taken_out_of_it(store: VaultS
     store.create("personal-private/_idea-incubator/two/_index.md", fields, None, Scrubbed("Text."))
     store.move_folder("personal-private/_idea-incubator/two", "personal-private/_archive/two")
     assert folders(vault) == ["personal-private", "personal-private/_archive", "personal-private/_archive/two"]
-    store.move("personal-private/_archive/two/_index.md", "personal-private/two.md", None)
+    store.create("personal-private/two.md", fields, None, Scrubbed("Text."))
+    store.remove("personal-private/_archive/two/_index.md", None)
     assert folders(vault) == ["personal-private"]
     store.remove("personal-private/two.md", None)
     assert folders(vault) == ["personal-private"], "a group stays"
@@ -315,11 +294,7 @@ def test_a_path_that_is_no_name_in_the_vault_is_refused(store: VaultStore, vault
     with pytest.raises(PathRefused) as caught:
         store.create(bad, {"kind": "fix"}, None, Scrubbed("x"))
     assert "\n" not in str(caught.value)
-    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
-    with pytest.raises(PathRefused):
-        store.move(PATH, bad, entry.content_hash)
-    assert files(vault) == [PATH]
-    assert files(vault.parent) == [f"MemoryVault/{PATH}", "state/vault.lock"]
+    assert files(vault.parent) == []
 
 
 @pytest.mark.parametrize("bad", ["../x.md", "/etc/passwd", "a/\0.md", "", f"x/{'a' * 300}.md", "a/" * 3_000 + "x.md"])
