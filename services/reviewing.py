@@ -188,10 +188,6 @@ class Reviewer:
                 return act
         return None
 
-    def what_became_of(self, path: str) -> Act | None:
-        """Return the newest act that moved a waiting note from its place; None if there is none."""
-        return next((act for act in self.journal.newest() if _removed(act, path)), None)
-
     def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
         """Undo the last decision, or with `path` the one that made that note what it is; return None if there is none.
 
@@ -447,11 +443,6 @@ class Reviewer:
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
-
-
-def _removed(act: Act, path: str) -> bool:
-    moved = any(path.startswith(f"{move.path}/") for move in act.moves)
-    return moved or any(change.path == path and change.after_hash is None for change in act.changes)
 
 
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:
