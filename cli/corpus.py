@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -26,10 +27,10 @@ from ..services.corpus.backfill import (
     cursors_of,
     enqueue_corpus,
     plan_corpus,
+    progress_of,
     queued_count,
 )
 from ..services.corpus.estimate import model_cost
-from ..services.corpus.history import wait_for_history
 from ..services.pausing import pause_notice, why_nothing_starts
 from ..services.tombstones import Tombstones
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
@@ -44,6 +45,7 @@ from .terminal_safety import line_columns, redraw
 WARN_DAYS = 7
 """Days before the host deletes a transcript from which it is warned of."""
 OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
+POLL_SECONDS = 0.2
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
 NO_WORKER = "no worker runs now: the sessions are mined once one runs (memory service up, or memory service worker)"
@@ -246,25 +248,29 @@ def _tokens_text(tokens: int) -> str:
 
 
 def follow_mining(settings: Settings, run: BackfillRun, most_seconds: float, *, quiet: bool = False) -> Progress:
-    """Wait until the run is mined, with a bar on a terminal. Ctrl-C ends the wait, not the work."""
-    latest = Progress(len(run.jobs), waiting=len(run.jobs))
+    """Wait until the run is mined or `most_seconds` are over, with a bar on a terminal; the worker goes on by itself.
+
+    Ctrl-C ends the wait, not the work.
+    """
+    progress = Progress(len(run.jobs), waiting=len(run.jobs))
     shown = not quiet and sys.stderr.isatty()
     started = time.monotonic()
-
-    def tell(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
-        if shown:
-            draw_mining(progress, settings, time.monotonic() - started)
-
     try:
-        wait_for_history(settings, run, most_seconds, tell)
+        while True:
+            with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+                progress = progress_of(ledger, run)
+            seconds = time.monotonic() - started
+            if shown:
+                draw_mining(progress, settings, seconds)
+            if progress.is_done or seconds >= most_seconds:
+                break
+            time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
         note(f"\nmemory: the worker goes on by itself (memory jobs list --kind {KIND}; memory jobs pause {KIND})")
     else:
         if shown:
             note("")
-    return latest
+    return progress
 
 
 def draw_mining(progress: Progress, settings: Settings, seconds: float) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from shlex import quote
 
 from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
-from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
+from ..runtime.errors import MemoryVaultError, UsageError
 from ..services.agent_proposals import AgentProposals
 from ..services.decision_property import DecisionOutcome
 from ..services.ideas.archive import promote, put_away, put_away_ideas, restore
@@ -22,14 +21,14 @@ from ..services.ideas.ledger import (
     is_surfaced,
     link_of,
     pitch_of,
-    research_key,
     said_on,
     slug_of,
     surface,
 )
+from ..services.ideas.research import request_research_if_possible
 from ..services.journal import Journal
 from ..services.remembering import capture_idea
-from ..tasks.queue.enqueue import enqueue, request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry, first_sentence
 from ..vault.pending import IDEAS_LIST
 from .context import Context
@@ -115,8 +114,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
     request_indexing(settings)
     slug = slug_of(captured.path)
     if captured.is_new:
-        with suppress(QueueUnavailable):
-            enqueue(settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+        request_research_if_possible(settings, slug)
     if args.json:
         print_json(
             {

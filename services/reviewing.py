@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -32,13 +31,11 @@ from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
-    QueueUnavailable,
     UsageError,
 )
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
-from ..tasks.queue.enqueue import enqueue
 from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint, parse_entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
@@ -53,8 +50,8 @@ from .decision_property import apply_written, clear_problem, decision_keys, may_
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import asked_idea, commit_idea, decline, research_key, slug_of, surface, taken_back
-from .ideas.research import with_research_of, without_research
+from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
+from .ideas.research import request_research_if_possible, with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
@@ -159,17 +156,11 @@ class Reviewer:
                 if special_folder(path) not in DECISION_FOLDERS:
                     raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
                 decided = self._carry_out(entry, decision, run, body, expected_old)
-            return replace(self._researched(decided), effect=_effect(decision))
+            if is_idea_path(decided.path):
+                request_research_if_possible(self._settings, slug_of(decided.path))
+            return replace(decided, effect=_effect(decision))
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
-
-    def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
-        """Enqueue research for an idea that is now in the incubator, and return the outcome."""
-        if is_idea_path(decided.path):
-            slug = slug_of(decided.path)
-            with suppress(QueueUnavailable):  # The worker's start and the weekly check find it, too.
-                enqueue(self._settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
-        return decided
 
     def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[DecisionOutcome]:
         """Carry out the answers about the ideas listed in the note at `path`.
