@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -49,7 +50,7 @@ from .decision_property import DecisionProblem as DecisionProblem
 from .decision_property import apply_written, clear_problem, decision_keys, may_be_decided, read_decision
 from .entry_names import require_living, resolve_entry
 from .evolving import archived_text, free_archive_path
-from .ideas.incubator import answer_listed, parse_listed
+from .ideas.incubator import decide_on_idea, parse_listed
 from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
 from .ideas.research import request_research_if_possible, with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
@@ -163,11 +164,15 @@ class Reviewer:
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
     def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[DecisionOutcome]:
-        """Carry out the answers about the ideas listed in the note at `path`.
+        """Carry out the answers about the ideas listed in the note at `path`, but for ideas that have gone.
 
-        Raises EntryNotFound, EditConflict, VaultUnavailable; answers before the failing one stay carried out.
+        Raises EditConflict, VaultUnavailable; answers before the failing one stay carried out.
         """
-        return answer_listed(self._settings, self.journal, path, answers, run=run)
+        done = []
+        for slug, answer in answers.items():
+            with suppress(EntryNotFound):
+                done.append(decide_on_idea(self._settings, self.journal, slug, answer, run=run, list_path=path))
+        return done
 
     def last_decision(self, path: str | None = None) -> Act | None:
         """Return the newest decision that is not undone; with `path`, the one that made that note what it is."""
@@ -243,7 +248,7 @@ class Reviewer:
     def decided_notes(self) -> Iterator[tuple[str, str]]:
         """Return (path, decision) of every waiting note with a written decision or a ticked box."""
         for path, data in self.store.contents(self.store.walk_special(DECISION_FOLDERS)):
-            if may_be_decided(data) and (written := read_decision(path, data)):
+            if may_be_decided(data) and (written := read_decision(parse_entry(path, data))):
                 yield path, written
             elif GC_KIND.encode() in data and any(listed(parse_entry(path, data).body).values()):
                 yield path, ""
