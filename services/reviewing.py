@@ -49,7 +49,7 @@ from .decision_property import DecisionOutcome as DecisionOutcome
 from .decision_property import DecisionProblem as DecisionProblem
 from .decision_property import apply_written, clear_problem, decision_keys, may_be_decided, read_decision
 from .entry_names import require_living, resolve_entry
-from .evolving import archived_text, free_archive_path
+from .evolving import archived_entry
 from .ideas.incubator import decide_on_idea, parse_listed
 from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
 from .ideas.research import request_research_if_possible, with_research_of, without_research
@@ -354,10 +354,9 @@ class Reviewer:
             "source": merged_sources(other.sources, entry.sources),
             **deciding.marks,
         }
-        archive = free_archive_path(self.store, entry.path)
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
-            Change(archive, None, archived_text(self.store, self.journal, entry.text, other.path, reason)),
+            archived_entry(self.journal, entry.path, entry.text, other.path, reason),
             Change(other.path, other.text, self.store.render_edit(other.text, fields)),
             Change(entry.path, entry.text, None),
         ]
@@ -387,9 +386,10 @@ class Reviewer:
         evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
         wanted = old if old_entry.always_load or evolved else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
-        archive = free_archive_path(self.store, old)
+        reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
+        archived = archived_entry(self.journal, old, old_entry.text, target, reason)
         if target == old:
-            text = self._in_its_place(deciding, old_entry, accepted, archive)
+            text = self._in_its_place(deciding, old_entry, accepted, archived.path)
         else:
             fields: dict[str, StoreValue] = {
                 **_decided(entry),
@@ -397,17 +397,12 @@ class Reviewer:
                 "guard": old_entry.guard or None,  # The user's mark on the rule carries over.
                 **deciding.marks,
                 "created": self.store.today(),
-                "supersedes": archive,
+                "supersedes": archived.path,
             }
             text = self.store.render_edit(entry.text, fields, deciding.body_after)
-        reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
-        changes = [
-            Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason)),
-            *rewritten(old_entry, text, target),
-            Change(entry.path, entry.text, None),
-        ]
+        changes = [archived, *rewritten(old_entry, text, target), Change(entry.path, entry.text, None)]
         self._commit(changes, deciding.run, f"superseded {old_entry.slug}: {entry.slug}")
-        return DecisionOutcome(entry.path, "superseded", target, archive)
+        return DecisionOutcome(entry.path, "superseded", target, archived.path)
 
     def _in_its_place(self, deciding: _Deciding, old: Entry, accepted: Accepted, archive: str) -> Scrubbed:
         """Return the old entry's text with the proposal's body and evidence; name, place and the user's own keys

@@ -16,22 +16,10 @@ def find_by_fingerprint(store: VaultStore, fingerprint: str) -> list[Entry]:
     YAML is parsed only where the bytes of the fingerprint occur. A file that vanishes or cannot be read is skipped.
     Raises VaultUnavailable when the vault is gone, ValueError for a text that is no fingerprint.
     """
-    return find_by_fingerprints(store, [fingerprint])[fingerprint]
-
-
-def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str, list[Entry]]:
-    """Find the entries of many fingerprints in one pass over the vault; see `find_by_fingerprint`."""
-    for fingerprint in fingerprints:
-        if _FINGERPRINT.fullmatch(fingerprint) is None:
-            raise ValueError(f"not a fingerprint: {fingerprint!r}")
-    found: dict[str, list[Entry]] = {fingerprint: [] for fingerprint in fingerprints}
-    if not found:
-        return found
-    wanted = re.compile(b"|".join(fingerprint.encode("ascii") for fingerprint in found))
-    candidates = sorted(path for path, data in store.contents() if wanted.search(data) is not None)
+    if _FINGERPRINT.fullmatch(fingerprint) is None:
+        raise ValueError(f"not a fingerprint: {fingerprint!r}")
+    candidates = sorted(path for path, data in store.contents() if fingerprint.encode("ascii") in data)
     store.require_vault()  # a vault that was unmounted half-way has not been searched
-    for entry in store.readable(candidates):
-        if entry.fingerprint in found:
-            found[entry.fingerprint].append(entry)
+    found = [entry for entry in store.readable(candidates) if entry.fingerprint == fingerprint]
     store.require_vault()
     return found

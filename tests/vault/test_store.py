@@ -24,7 +24,7 @@ from memoryvault.tests.support.files import put, put_note
 from memoryvault.vault import store as store_module
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import Entry, content_hash, fingerprint, parse_entry
-from memoryvault.vault.registry import find_by_fingerprint, find_by_fingerprints
+from memoryvault.vault.registry import find_by_fingerprint
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 
@@ -433,21 +433,11 @@ def test_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, title: str 
 # Finding what is remembered already
 
 
-ONE, TWO = fingerprint("one"), fingerprint("two")
+ONE = fingerprint("one")
 
 
 def save(store: VaultStore, path: str, mark: str, status: str = "active") -> None:
     store.create(path, {"kind": "fix", "status": status, "fingerprint": mark}, None, Scrubbed("Body."))
-
-
-def test_several_are_found_in_one_pass(store: VaultStore) -> None:
-    save(store, "personal-private/fix/a.md", ONE)
-    save(store, "personal-private/fix/b.md", TWO)
-    found = find_by_fingerprints(store, [TWO, ONE, fingerprint("three")])
-    assert [entry.slug for entry in found[ONE]] == ["a"]
-    assert [entry.slug for entry in found[TWO]] == ["b"]
-    assert found[fingerprint("three")] == []
-    assert find_by_fingerprints(store, []) == {}
 
 
 def test_the_digits_in_a_body_are_not_a_fingerprint(store: VaultStore) -> None:
