@@ -121,7 +121,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         offer_actions(context)
     left = asdict(count_pending(reviewer.store))
     asked = ("inbox",) if args.inbox else REVIEWED
-    print(summarize(dialogue.steps.verdicts, describe_pending({place: left[place] for place in asked})))
+    print(summarize(dialogue.verdicts, describe_pending({place: left[place] for place in asked})))
     return 0
 
 

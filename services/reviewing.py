@@ -17,7 +17,6 @@ from ..pipelines.review import (
     Accepted,
     Approve,
     Decision,
-    Left,
     PutAway,
     Reject,
     Skip,
@@ -288,7 +287,7 @@ class Reviewer:
             raise EntryInvalid(ONE_BY_ONE)
         deciding = _Deciding(entry, run, body, expected_old, _marks(decision))
         match settle(entry, decision):
-            case Left():
+            case None:
                 return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
                 return self._put_away(deciding, destination, status)
