@@ -23,8 +23,8 @@ from ..services.conflicts import (
     waiting_copies,
 )
 from ..services.entry_names import find_entry
+from ..services.paging import likeliest_first
 from ..services.pending_counts import count_pending
-from ..services.pending_page import likeliest_first
 from ..services.reviewing import ONE_BY_ONE, DecisionOutcome, Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry

@@ -14,8 +14,8 @@ from ...runtime.layout import INCUBATOR
 from ...services.ideas.archive import put_away_ideas
 from ...services.ideas.incubator import decide_on_idea
 from ...services.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
+from ...services.paging import open_pending, order_pending
 from ...services.pending_counts import counts_of, list_pending_notes
-from ...services.pending_page import open_pending, order_pending
 from ...vault.entry import Entry
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore

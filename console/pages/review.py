@@ -21,8 +21,8 @@ from ...runtime.layout import REVIEW, special_folder
 from ...services.action_index import compile_rule
 from ...services.entry_names import resolve_entry
 from ...services.excerpts import excerpts_of
+from ...services.paging import open_pending, order_pending
 from ...services.pending_counts import counts_of, list_pending_notes
-from ...services.pending_page import open_pending, order_pending
 from ...services.replacing import replaced_now
 from ...services.reviewing import DecisionOutcome, Reviewer
 from ...vault.core import is_ban

@@ -15,8 +15,8 @@ from memoryvault.hooks.wiring import install_for
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change
+from memoryvault.services.paging import load_pending_page, order_pending
 from memoryvault.services.pending_counts import list_pending_notes
-from memoryvault.services.pending_page import load_pending_page, order_pending
 from memoryvault.tests.review.support import CHOICE, Bed
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed

@@ -20,11 +20,11 @@ from memoryvault.runtime.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from memoryvault.services.entry_names import find_by_fingerprint
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.vault import store as store_module
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import Entry, content_hash, fingerprint, parse_entry
-from memoryvault.vault.registry import find_by_fingerprint
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 
