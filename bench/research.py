@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..runtime.settings import Settings, load_settings
-from ..services.ideas.ledger import find_idea, research_key
+from ..services.ideas.ledger import find_idea
 from ..services.ideas.research import request_research
 from ..services.indexing import reconcile_now
 from ..services.state_db import state_transaction
@@ -168,7 +168,7 @@ def _research(settings: Settings, access: WebAccess, slug: str) -> Cost:
     handlers: Mapping[str, Handler] = {"research.idea": research, "index.reconcile": lambda job: None}
     Worker(context, handlers).run_until_idle(60.0)
     with open_ledger(settings) as ledger:
-        job = next(job for job in ledger.list_jobs() if job.unique_key == research_key(slug))
+        job = next(job for job in ledger.list_jobs() if job.unique_key == f"research.idea:{slug}")
     with state_transaction(settings.state.state_db) as conn:
         rows = conn.execute(
             "SELECT unit, sum(coalesce(spent, reserved)) FROM spending"

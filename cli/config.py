@@ -9,7 +9,7 @@ from ..runtime.errors import UsageError
 from ..runtime.settings import render_settings_reference, value_in_force
 from ..runtime.settings_table import SETTINGS, as_toml
 from .context import Context
-from .output import add_json, home_path, print_json, print_table, with_home
+from .output import add_json, home_path, print_rows, with_home
 
 EPILOG = """example:
   memory config show                 every setting, its value, and where that is from
@@ -33,11 +33,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     rows = [
         (row.name, value_in_force(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
     ]
-    if args.json:
-        print_json({name: {"value": _plain(value), "from": origin} for name, value, origin in rows})
-    else:
-        print_table(("setting", "value", "from"), [(name, _shown(value), with_home(at)) for name, value, at in rows])
-    return 0
+    values = {name: {"value": _plain(value), "from": origin} for name, value, origin in rows}
+    shown = [(name, _shown(value), with_home(at)) for name, value, at in rows]
+    return print_rows(args, values, ("setting", "value", "from"), shown)
 
 
 def _shown(value: object) -> str:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -26,10 +27,10 @@ from ..services.corpus.backfill import (
     cursors_of,
     enqueue_corpus,
     plan_corpus,
+    progress_of,
     queued_count,
 )
 from ..services.corpus.estimate import model_cost
-from ..services.corpus.history import wait_for_history
 from ..services.pausing import pause_notice, why_nothing_starts
 from ..services.tombstones import Tombstones
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
@@ -44,6 +45,7 @@ from .terminal_safety import line_columns, redraw
 WARN_DAYS = 7
 """Days before the host deletes a transcript from which it is warned of."""
 OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
+POLL_SECONDS = 0.2
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
 NO_WORKER = "no worker runs now: the sessions are mined once one runs (memory service up, or memory service worker)"
@@ -73,20 +75,30 @@ def run(args: argparse.Namespace, context: Context) -> int:
     plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report = _plan_as_json(args, context, plan, ending)
+    run_queued = None
     if args.execute:
-        return _execute(args, context, plan, report, ending, root)
-    if settings.reflection.miner != "local":
+        if args.reset:
+            _forget_mined(context)
+        run_queued = enqueue_corpus(settings, plan, root=root)
+        report["run"] = run_queued.name if run_queued is not None else ""
+    elif settings.reflection.miner != "local":
         report |= asdict(model_cost(plan, settings))
     if args.json:
         print_json(report)
         return 0
     _print_plan(plan, report, ending)
     if args.reset:
-        print(_describe_reset(report, "--reset would forget"))
-    if report["already_queued"] < len(plan.to_mine):
+        print(_describe_reset(report, "forgotten" if args.execute else "--reset would forget"))
+    if not args.execute and report["already_queued"] < len(plan.to_mine):
         print("nothing was done: add --execute")
-    elif plan.to_mine and (waits := _why_it_waits(settings)):
+    elif not plan.to_mine:
+        return 0
+    elif waits := pause_notice(settings) or (None if _has_worker(settings) else NO_WORKER):
         print(waits)
+    elif run_queued is not None and sys.stderr.isatty():
+        return _follow(settings, run_queued)
+    elif run_queued is not None:
+        print(f"the worker does it in the background (memory jobs list --kind {KIND})")
     return 0
 
 
@@ -125,39 +137,12 @@ def _plan_as_json(
     return report
 
 
-def _execute(
-    args: argparse.Namespace,
-    context: Context,
-    plan: Plan,
-    report: dict[str, Any],
-    ending: list[tuple[Transcript, float]],
-    root: Path | None,
-) -> int:
-    """Queue the sessions, and print or show what happens."""
-    settings = context.settings
-    if args.reset:
-        with open_ledger(settings):
-            pass  # If nothing can be queued, nothing is forgotten.
-        # Tombstones first: in a vault that is away or read-only nothing is forgotten.
-        Tombstones(context.store).forget()
-        cursors_of(settings).forget_all()
-    run_queued = enqueue_corpus(settings, plan, root=root)
-    report["run"] = run_queued.name if run_queued is not None else ""
-    if args.json:
-        print_json(report)
-        return 0
-    _print_plan(plan, report, ending)
-    if args.reset:
-        print(_describe_reset(report, "forgotten"))
-    if run_queued is None:
-        return 0
-    if waits := _why_it_waits(settings):
-        print(waits)
-        return 0
-    if sys.stderr.isatty():
-        return _follow(settings, run_queued)
-    print(f"the worker does it in the background (memory jobs list --kind {KIND})")
-    return 0
+def _forget_mined(context: Context) -> None:
+    with open_ledger(context.settings):
+        pass  # If nothing can be queued, nothing is forgotten.
+    # Tombstones first: in a vault that is away or read-only nothing is forgotten.
+    Tombstones(context.store).forget()
+    cursors_of(context.settings).forget_all()
 
 
 def _describe_reset(report: Mapping[str, Any], what: str) -> str:
@@ -167,11 +152,6 @@ def _describe_reset(report: Mapping[str, Any], what: str) -> str:
     if not forgets:
         return "--reset has nothing to forget: no session was mined"
     return f"{what} {' and '.join(forgets)}; what is in the vault stays"
-
-
-def _why_it_waits(settings: Settings) -> str | None:
-    """Why no worker does it now; None if one does."""
-    return pause_notice(settings) or (None if _has_worker(settings) else NO_WORKER)
 
 
 def _has_worker(settings: Settings) -> bool:
@@ -246,25 +226,29 @@ def _tokens_text(tokens: int) -> str:
 
 
 def follow_mining(settings: Settings, run: BackfillRun, most_seconds: float, *, quiet: bool = False) -> Progress:
-    """Wait until the run is mined, with a bar on a terminal. Ctrl-C ends the wait, not the work."""
-    latest = Progress(len(run.jobs), waiting=len(run.jobs))
+    """Wait until the run is mined or `most_seconds` are over, with a bar on a terminal; the worker goes on by itself.
+
+    Ctrl-C ends the wait, not the work.
+    """
+    progress = Progress(len(run.jobs), waiting=len(run.jobs))
     shown = not quiet and sys.stderr.isatty()
     started = time.monotonic()
-
-    def tell(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
-        if shown:
-            draw_mining(progress, settings, time.monotonic() - started)
-
     try:
-        wait_for_history(settings, run, most_seconds, tell)
+        while True:
+            with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+                progress = progress_of(ledger, run)
+            seconds = time.monotonic() - started
+            if shown:
+                draw_mining(progress, settings, seconds)
+            if progress.is_done or seconds >= most_seconds:
+                break
+            time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
         note(f"\nmemory: the worker goes on by itself (memory jobs list --kind {KIND}; memory jobs pause {KIND})")
     else:
         if shown:
             note("")
-    return latest
+    return progress
 
 
 def draw_mining(progress: Progress, settings: Settings, seconds: float) -> None:

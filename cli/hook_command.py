@@ -10,7 +10,7 @@ from ..hooks.wiring import CLAUDE, HOSTS, hook_argv
 from ..runtime.errors import SettingsError, UsageError
 from ..runtime.layout import state_root
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, note, print_result
 
 EPILOG = """example:
   memory config hook-command Stop --json
@@ -38,8 +38,4 @@ def run(args: argparse.Namespace, context: Context) -> int:
     except SettingsError as error:
         raise UsageError(str(error)) from error
     write_launcher(launcher)
-    if args.json:
-        print_json(argv)
-    else:
-        print(shlex.join(argv))
-    return 0
+    return print_result(args, argv, shlex.join(argv))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from shlex import quote
 
 from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
-from ..runtime.errors import MemoryVaultError, QueueUnavailable, UsageError
+from ..runtime.errors import MemoryVaultError, UsageError
 from ..services.agent_proposals import AgentProposals
 from ..services.decision_property import DecisionOutcome
 from ..services.ideas.archive import promote, put_away, put_away_ideas, restore
@@ -22,14 +21,14 @@ from ..services.ideas.ledger import (
     is_surfaced,
     link_of,
     pitch_of,
-    research_key,
     said_on,
     slug_of,
     surface,
 )
+from ..services.ideas.research import request_research_if_possible
 from ..services.journal import Journal
 from ..services.remembering import capture_idea
-from ..tasks.queue.enqueue import enqueue, request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry, first_sentence
 from ..vault.pending import IDEAS_LIST
 from .context import Context
@@ -41,6 +40,7 @@ from .output import (
     note,
     print_json,
     print_result,
+    print_rows,
     print_table,
     report_passed_over,
     result_path,
@@ -115,8 +115,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
     request_indexing(settings)
     slug = slug_of(captured.path)
     if captured.is_new:
-        with suppress(QueueUnavailable):
-            enqueue(settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+        request_research_if_possible(settings, slug)
     if args.json:
         print_json(
             {
@@ -139,23 +138,15 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
 def _list(args: argparse.Namespace, context: Context) -> int:
     found = [(entry, _surfaced(context, entry)) for entry in ideas(context.store)]
     away = put_away_ideas(context.store) if args.all else []
-    if args.json:
-        listed = [idea_as_json(entry, surfaced) for entry, surfaced in found]
-        print_json(listed + [{**idea_as_json(entry, None), "status": verdict} for verdict, entry in away])
-    elif found or away:
-        rows = [
-            (slug_of(e.path), e.effective_status, said_on(e) or "-", e.occurrences,
-             "yes" if surfaced else "no", cut(pitch_of(e), COLUMN_CHARACTERS))
-            for e, surfaced in found
-        ]  # fmt: skip
-        rows += [
-            (slug_of(e.path), verdict, said_on(e) or "-", e.occurrences, "-",
-             cut(pitch_of(e), COLUMN_CHARACTERS))
-            for verdict, e in away
-        ]  # fmt: skip
-        print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)
-    else:
-        print('there are no ideas: memory idea "TITLE" "SUMMARY" writes one down')
+    value = [idea_as_json(entry, surfaced) for entry, surfaced in found]
+    value += [{**idea_as_json(entry, None), "status": verdict} for verdict, entry in away]
+    listed = [(entry, entry.effective_status, "yes" if surfaced else "no") for entry, surfaced in found]
+    rows = [
+        (slug_of(e.path), status, said_on(e) or "-", e.occurrences, is_in, cut(pitch_of(e), COLUMN_CHARACTERS))
+        for e, status, is_in in (*listed, *((entry, verdict, "-") for verdict, entry in away))
+    ]
+    none = 'there are no ideas: memory idea "TITLE" "SUMMARY" writes one down'
+    print_rows(args, value, ("slug", "status", "since", "seen", "in Ideas.md", "says"), rows, none)
     report_passed_over(context.store.passed_over)
     return 0
 

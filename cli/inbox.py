@@ -10,7 +10,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.triage import TriageStep
 from ..runtime.days import local_today, parse_local_day
 from ..runtime.layout import INBOX
-from ..services.pending_page import likeliest_first
+from ..services.paging import likeliest_first
 from ..services.reviewing import Reviewer
 from ..services.triaging import TriageOutcome, plan_triage, run_triage
 from ..tasks.queue.enqueue import request_indexing

@@ -49,6 +49,19 @@ def print_result(args: argparse.Namespace, value: Any, *lines: str) -> int:
     return 0
 
 
+def print_rows(
+    args: argparse.Namespace, value: Any, header: Sequence[str], rows: Sequence[Sequence[object]], none: str = ""
+) -> int:
+    """Print `value` as JSON if `--json` is given, else a table, or without rows the line `none`; return 0."""
+    if args.json:
+        print_json(value)
+    elif rows:
+        print_table(header, rows)
+    else:
+        print(none)
+    return 0
+
+
 def report_passed_over(problems: Mapping[str, str]) -> None:
     """Print the notes that a list could not read (`VaultStore.passed_over`) to stderr."""
     for problem in problems.values():

@@ -8,18 +8,18 @@ import shlex
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
-from ..runtime.errors import QueueUnavailable, UsageError
+from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
 from ..runtime.settings import BY_NAME
 from ..services.corpus.backfill import newest_session
 from ..services.health_warnings import why_full
-from ..services.ideas.ledger import research_key
+from ..services.ideas.research import request_research_if_possible
 from ..services.mining import Mined, MiningRequest, mine_transcript
 from ..services.model_mining import AnswerCache
 from ..services.pausing import why_nothing_starts
@@ -27,7 +27,7 @@ from ..services.pending_counts import count_pending_notes
 from ..services.remembering import ideas_to_research, preview, remember
 from ..sources.transcripts.compressed import IN_DATABASE, is_there, transcript_status
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
-from ..tasks.queue.enqueue import enqueue, request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from . import corpus
 from .arguments import is_given
 from .context import Context, current_folder
@@ -151,8 +151,7 @@ def _keep(mined: Mined, context: Context) -> tuple[RoutedCandidate, ...]:
     if remembered.written:
         request_indexing(settings)
     for slug in ideas_to_research(store, remembered):
-        with suppress(QueueUnavailable):
-            enqueue(settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+        request_research_if_possible(settings, slug)
     return remembered.routed
 
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from ..services.indexing import drain_now, reconcile_now
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, note, print_result
 from .progress import draw_share
 
 EPILOG = """example:
@@ -36,10 +36,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "embedded": drained.processed,
         "without_vector": drained.remaining,
     }
-    if args.json:
-        print_json({**counts, "failed": list(report.failed)})
-    else:
-        print(", ".join(f"{value} {name.replace('_', ' ')}" for name, value in counts.items()))
+    told = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in counts.items())
+    print_result(args, {**counts, "failed": list(report.failed)}, told)
     if drained.reason:
         note(f"memory: {drained.reason}")
     for path, why in drained.failed:

@@ -23,8 +23,8 @@ from ..services.conflicts import (
     waiting_copies,
 )
 from ..services.entry_names import find_entry
+from ..services.paging import likeliest_first
 from ..services.pending_counts import count_pending
-from ..services.pending_page import likeliest_first
 from ..services.reviewing import ONE_BY_ONE, DecisionOutcome, Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         offer_actions(context)
     left = asdict(count_pending(reviewer.store))
     asked = ("inbox",) if args.inbox else REVIEWED
-    print(summarize(dialogue.steps.verdicts, describe_pending({place: left[place] for place in asked})))
+    print(summarize(dialogue.verdicts, describe_pending({place: left[place] for place in asked})))
     return 0
 
 

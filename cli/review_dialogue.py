@@ -151,67 +151,6 @@ def summarize(verdicts: Iterable[str], left: str) -> str:
     return f"this review: {', '.join(parts)}; left: {left}"
 
 
-class Steps:
-    """The places of the dialogue that were left, in order, each with the id of the act that was made there, if any.
-
-    `run` is the name of the dialogue's acts in the journal.
-    """
-
-    def __init__(self, reviewer: Reviewer, run: str) -> None:
-        self._reviewer = reviewer
-        self._run = run
-        self._done: list[tuple[int, str | None]] = []
-        self.verdicts: list[str] = []
-        """The verdict of each step that was not undone."""
-        self._known: set[str] = set()
-        """Ids of the acts of all steps, including undone ones."""
-
-    def add(self, place: int, verdict: str) -> None:
-        """Record what was decided at `place`; its act is the newest of the run, unless it changed no file."""
-        self.verdicts.append(verdict)
-        newest = None
-        if verdict != SKIPPED:
-            acts = (act.id for act in self._reviewer.journal.newest() if act.run == self._run)
-            newest = next(acts, None)
-        self._done.append((place, None if newest in self._known else newest))
-        if newest is not None:
-            self._known.add(newest)
-
-    def go_back(self) -> tuple[int | None, bool]:
-        """Undo the last step and print that. Return the place to continue at (None: here), and whether files changed.
-
-        If the last decision was made before this dialogue, show it and undo it only if the user says yes.
-        """
-        try:
-            if not self._done:
-                return None, self._take_back_older()
-            place, act = self._done[-1]
-            changed = act is not None and self._take_back(act)
-        except MemoryVaultError as error:
-            print(str(error))
-            return None, False
-        self._done.pop()
-        self.verdicts.pop()
-        return place, changed
-
-    def _take_back_older(self) -> bool:
-        act = self._reviewer.last_decision()
-        if act is None:
-            print("there is no decision to take back")
-            return False
-        print(f"nothing was decided here yet; the last decision before is of {day_of(act.at)}: {act.what}")
-        if read_key(TAKE_BACK) != "y":
-            print("nothing was taken back")
-            return False
-        return self._take_back(act.id)
-
-    def _take_back(self, act: str) -> bool:
-        undone = self._reviewer.undo_last(act)
-        if undone is not None:
-            print(undone.what)
-        return undone is not None
-
-
 class _Place(NamedTuple):
     """What is asked about at once."""
 
@@ -252,16 +191,22 @@ class Dialogue:
         ]
         self._places += [_Place(copy.path, is_copy=True) for copy in copies]
         self._paths = [*dict.fromkeys(place.path for place in self._places)]
-        self._run_name = reviewer.journal.new_run("review")
-        self._at = 0
-        self.steps = Steps(reviewer, self._run_name)
+        self.run_name = reviewer.journal.new_run("review")
+        """Name of the dialogue's acts in the journal."""
+        self.at = 0
+        self._left: list[tuple[int, str | None]] = []
+        """The places that were left, in order, each with the id of the act that was made there, if any."""
+        self.verdicts: list[str] = []
+        """The verdict of each of them."""
+        self._known: set[str] = set()
+        """Ids of all acts that were made, including undone ones."""
         self._changed = False
         self._decided: list[str] = []
 
     def run(self) -> None:
         """Ask until all are decided or the user leaves."""
         try:
-            while self._at < len(self._places) and self._ask(self._places[self._at]):
+            while self.at < len(self._places) and self._ask(self._places[self.at]):
                 pass
         finally:
             if self._changed:
@@ -273,16 +218,16 @@ class Dialogue:
         try:
             question = about(place)
         except EntryNotFound:  # Decided on elsewhere meanwhile.
-            self._at += 1
+            self.at += 1
             return True
         key = _key_for(question)
         if key in LEAVE:
             return False
         try:
             if key == "u":
-                self._undo()
+                self.undo()
             elif key in _SKIP:
-                self._go_on(SKIPPED)
+                self.go_on(SKIPPED)
             else:
                 question.acts[key]()
         except EditConflict as error:
@@ -293,7 +238,7 @@ class Dialogue:
         except MemoryVaultError as error:
             print(f"not done: {error}")
             if not self._drafts.report_kept(place.path):
-                self._go_on(SKIPPED)
+                self.go_on(SKIPPED)
         return True
 
     def _about_proposal(self, place: _Place) -> _Question:
@@ -368,34 +313,71 @@ class Dialogue:
                 return f"Approving it archives “{says}” ({replaced})"
         return ""
 
-    def _go_on(self, verdict: str) -> None:
-        self._changed = self._changed or verdict != SKIPPED
-        self.steps.add(self._at, verdict)
-        self._at += 1
+    def go_on(self, verdict: str) -> None:
+        """Go to the next place. The act of this one is the newest of the run, unless it changed no file."""
+        act = None
+        if verdict != SKIPPED:
+            self._changed = True
+            newest = next((act.id for act in self._reviewer.journal.newest() if act.run == self.run_name), None)
+            act = None if newest is None or newest in self._known else newest
+            self._known.update(filter(None, [act]))
+        self.verdicts.append(verdict)
+        self._left.append((self.at, act))
+        self.at += 1
 
-    def _undo(self) -> None:
-        place, changed = self.steps.go_back()
-        self._changed = self._changed or changed
-        self._at = self._at if place is None else place
+    def undo(self) -> None:
+        """Go back to the place before, and undo what was decided there.
+
+        If the last decision was made before this dialogue, show it and undo it only if the user says yes.
+        """
+        try:
+            if not self._left:
+                self._take_back_older()
+                return
+            place, act = self._left[-1]
+            if act is not None:
+                self._take_back(act)
+        except MemoryVaultError as error:
+            print(str(error))
+            return
+        self._left.pop()
+        self.verdicts.pop()
+        self.at = place
+
+    def _take_back_older(self) -> None:
+        act = self._reviewer.last_decision()
+        if act is None:
+            print("there is no decision to take back")
+            return
+        print(f"nothing was decided here yet; the last decision before is of {day_of(act.at)}: {act.what}")
+        if read_key(TAKE_BACK) == "y":
+            self._take_back(act.id)
+        else:
+            print("nothing was taken back")
+
+    def _take_back(self, act: str) -> None:
+        if (undone := self._reviewer.undo_last(act)) is not None:
+            self._changed = True
+            print(undone.what)
 
     def _decide(self, entry: Entry, decision: Decision, body: Scrubbed | None = None) -> None:
         decided = self._reviewer.decide(
-            entry.path, decision, run=self._run_name, body=body, expected_hash=entry.content_hash
+            entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
         _print_outcome(decided)
         self._decided.append(decided.path)
-        self._go_on(decided.verdict if body is None else "edited")
+        self.go_on(decided.verdict if body is None else "edited")
 
     def _answer(self, place: _Place, answer: Answer) -> None:
         verdict = "no longer there"  # Stays if it went meanwhile: that is an act, too, which takes it off the list.
-        for decided in self._reviewer.answer(place.path, {place.slug: answer}, run=self._run_name):
+        for decided in self._reviewer.answer(place.path, {place.slug: answer}, run=self.run_name):
             _print_outcome(decided)
             verdict = decided.verdict
-        self._go_on(verdict)
+        self.go_on(verdict)
 
     def _settle(self, copy: ConflictCopy, choice: Choice, verdict: str, text: str | None = None) -> None:
-        print(f"{verdict}: {settle_copy(self._reviewer.journal, copy, choice, run=self._run_name, text=text)}")
-        self._go_on(verdict)
+        print(f"{verdict}: {settle_copy(self._reviewer.journal, copy, choice, run=self.run_name, text=text)}")
+        self.go_on(verdict)
 
     def _merge(self, copy: ConflictCopy) -> None:
         text = self._drafts.edit(copy.path, copy.both())

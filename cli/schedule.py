@@ -11,7 +11,7 @@ from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.ledger import Ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus
 from .context import Context
-from .output import add_json, local_time, note, print_json, print_table
+from .output import add_json, local_time, note, print_result, print_rows
 
 EPILOG = """example:
   memory jobs schedule                  every schedule, when it ran last (-: not yet) and runs next
@@ -40,33 +40,24 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.action == "run":
             return _run_now(args, scheduler, ledger)
         rows = scheduler.status()
-    if args.json:
-        print_json([_as_json(row) for row in rows])
-        return 0
-    print_table(
-        ("schedule", "cron", "last", "next", "what it does"),
-        [
-            (
-                row.schedule.name,
-                row.schedule.cron,
-                local_time(row.last_run),
-                "paused" if row.paused else local_time(row.next_slot),
-                row.schedule.doc,
-            )
-            for row in rows
-        ],
-    )
-    return 0
+    shown = [
+        (
+            row.schedule.name,
+            row.schedule.cron,
+            local_time(row.last_run),
+            "paused" if row.paused else local_time(row.next_slot),
+            row.schedule.doc,
+        )
+        for row in rows
+    ]
+    return print_rows(args, [*map(_as_json, rows)], ("schedule", "cron", "last", "next", "what it does"), shown)
 
 
 def _run_now(args: argparse.Namespace, scheduler: Scheduler, ledger: Ledger) -> int:
     if args.name is None:
         raise UsageError("which schedule? memory jobs schedule run NAME   (memory jobs schedule shows them)")
     job = scheduler.run_now(args.name)
-    if args.json:
-        print_json({"name": args.name, "job": job})
-    else:
-        print(f"{args.name}: queued as job {job}")
+    print_result(args, {"name": args.name, "job": job}, f"{args.name}: queued as job {job}")
     if (kind := ledger.get(job).kind) in ledger.paused():
         note(f"memory: held: `memory jobs resume {kind}`")
     return 0

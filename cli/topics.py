@@ -22,7 +22,7 @@ from .output import (
     note,
     print_json,
     print_result,
-    print_table,
+    print_rows,
     report_passed_over,
     result_path,
 )
@@ -80,13 +80,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     found = topics.all()
-    if args.json:
-        print_json([{key: value for key, value in asdict(topic).items() if key != "body"} for topic in found])
-    elif found:
-        rows = [(t.slug, t.type or "-", t.updated or "-", cut(t.description, COLUMN_CHARACTERS)) for t in found]
-        print_table(("slug", "type", "updated", "says"), rows)
-    else:
-        print(f"{topics.project} has no topics")
+    value = [{key: value for key, value in asdict(topic).items() if key != "body"} for topic in found]
+    rows = [(t.slug, t.type or "-", t.updated or "-", cut(t.description, COLUMN_CHARACTERS)) for t in found]
+    print_rows(args, value, ("slug", "type", "updated", "says"), rows, f"{topics.project} has no topics")
     report_passed_over(context.store.passed_over)
     return 0
 

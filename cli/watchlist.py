@@ -16,7 +16,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, note, print_json, print_result, print_table, report_passed_over
+from .output import add_json, note, print_json, print_result, print_rows, report_passed_over
 from .terminal import LEAVE, read_key
 
 EPILOG = """example:
@@ -26,6 +26,7 @@ EPILOG = """example:
   memory skills watchlist defer SOURCE PATTERN --until 2030-08-01
 """
 BELONGS = {"--until": ("defer",), "--reason": ("promote", "dismiss", "defer"), "--all": ("list",)}
+NOTHING = "nothing waits on the watchlist"
 KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "
 
 
@@ -91,16 +92,9 @@ def _decision(args: argparse.Namespace, today: date) -> Decision:
 
 
 def _list(args: argparse.Namespace, notes: Sequence[Entry], today: date) -> int:
-    if args.json:
-        print_json({"count": len(notes), "entries": [_as_json(entry, today) for entry in notes]})
-    elif notes:
-        print_table(
-            ("confidence", "source", "pattern", "status", "about"),
-            [(entry.confidence or "-", *_parts(entry), _status(entry, today), entry.title) for entry in notes],
-        )
-    else:
-        print("nothing waits on the watchlist")
-    return 0
+    value = {"count": len(notes), "entries": [_as_json(entry, today) for entry in notes]}
+    rows = [(entry.confidence or "-", *_parts(entry), _status(entry, today), entry.title) for entry in notes]
+    return print_rows(args, value, ("confidence", "source", "pattern", "status", "about"), rows, NOTHING)
 
 
 def _as_json(entry: Entry, today: date) -> dict[str, Any]:
@@ -132,7 +126,7 @@ def _status(entry: Entry, today: date) -> str:
 def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, today: date) -> int:
     waiting = watchlist.waiting(today)
     if not waiting:
-        return print_result(args, {"decided": 0, "skipped": 0}, "nothing waits on the watchlist")
+        return print_result(args, {"decided": 0, "skipped": 0}, NOTHING)
     if not sys.stdin.isatty():
         note(
             f"memory: standard input is not a TTY: {len(waiting)} skipped; "

@@ -210,16 +210,6 @@ def attempt(what: Callable[[], Notice]) -> Notice:
         return Notice(str(error), is_problem=True)
 
 
-def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) -> MemoryVaultError:
-    """The error that names an earlier decision on `path`; `error` itself if the note still waits."""
-    if reviewer.store.exists(path):
-        return error
-    act = reviewer.what_became_of(path)
-    if act is None:
-        return error
-    return EntryNotFound(f"that was decided elsewhere already ({act.what}); nothing was done twice")
-
-
 def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
     """Undo the last decision if it is still the act that was shown. Return a notice, and the undo's act or None."""
     reviewer = context.reviewer()

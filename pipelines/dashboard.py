@@ -39,29 +39,22 @@ class DashboardItem:
     """ISO date when it was said, else created; '' if unknown."""
 
 
-@dataclass(frozen=True)
-class VaultView:
-    """The notes of the vault that the dashboard shows."""
+def dashboard(
+    living: Sequence[DashboardItem], waiting: Mapping[str, Sequence[DashboardItem]], copies: Sequence[str] = ()
+) -> str:
+    """Render the generated part, from BEGIN to END.
 
-    groups: Sequence[str]
-    """Group of each entry in use, one item for each entry."""
-    living: Sequence[DashboardItem]
-    waiting: Mapping[str, Sequence[DashboardItem]]
-    """Notes that wait for the user, by place (`vault.pending.group_by_place`)."""
-    copies: Sequence[str]
-    """Paths of conflict copies."""
-
-
-def dashboard(view: VaultView) -> str:
-    """Render the generated part, from BEGIN to END."""
-    waits = any(view.waiting.values()) or view.copies
+    `living`: the entries in use; `waiting`: notes that wait for the user, by place (`vault.pending.group_by_place`);
+    `copies`: paths of conflict copies.
+    """
+    waits = any(waiting.values()) or copies
     parts = [
         "" if waits else "Nothing waits for you.",
-        *(_section(HEADINGS[place], view.waiting.get(place, ())) for place in ("proposals", "questions")),
-        _copies(view.copies),
-        *(_section(HEADINGS[place], view.waiting.get(place, ())) for place in ("inbox", "patterns", "ideas")),
-        _counts(view.groups),
-        _newest(view.living),
+        *(_section(HEADINGS[place], waiting.get(place, ())) for place in ("proposals", "questions")),
+        _copies(copies),
+        *(_section(HEADINGS[place], waiting.get(place, ())) for place in ("inbox", "patterns", "ideas")),
+        _counts([note.path.split("/", 1)[0] for note in living if "/" in note.path]),
+        _newest(living),
     ]
     return "\n\n".join([BEGIN, *(part for part in parts if part), END])
 

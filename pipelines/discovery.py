@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from ..runtime.slug import slugify, source_slug
+from ..vault.note_text import unfenced
 from .url_identity import canonical_url
 
 SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
@@ -216,13 +217,9 @@ def parse_sources(body: str, confirmed: object) -> SourcesNote:
     """
     sources: dict[str, Source] = {}
     problems: list[str] = []
-    fenced = False
-    for line in _COMMENT.sub("", body).splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-            continue
+    for _, line in unfenced(_COMMENT.sub("", body).splitlines()):
         bullet = _BULLET.fullmatch(line)
-        if fenced or line.lstrip().startswith("#") or (bullet is None and not _LINE.fullmatch(line)):
+        if line.lstrip().startswith("#") or (bullet is None and not _LINE.fullmatch(line)):
             continue
         read = _source(line)
         if isinstance(read, Source):

@@ -113,22 +113,15 @@ class PutAway:
     status: str
 
 
-@dataclass(frozen=True)
-class Left:
-    """The note stays where it is."""
-
-
-Outcome: TypeAlias = "Accepted | PutAway | Left"
-
-
-def settle(proposal: Entry, decision: Decision) -> Outcome:
-    """Return the outcome of a decision on a waiting note. If its path is taken, the next free name is meant.
+def settle(proposal: Entry, decision: Decision) -> Accepted | PutAway | None:
+    """Return the outcome of a decision on a waiting note; None if it stays where it is. If its path is taken, the next
+    free name is meant.
 
     Raises EntryInvalid for an invalid kind, group or slug, and for an idea that is to replace something.
     """
     match decision:
         case Skip():
-            return Left()
+            return None
         case Reject():
             return PutAway(f"{DEFAULT_GROUP}/{ARCHIVE}/{proposal.slug}.md", "rejected")
         case Supersede(entry):

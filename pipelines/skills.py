@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal
 
 from ..runtime.layout import SKILLS
 from ..runtime.slug import free_slug, slugify
+from ..vault.entry import Entry
 
 MOST_CHARACTERS = 600
 """Longest description, and longest first paragraph."""
@@ -66,39 +67,35 @@ class Skill:
 
 
 @dataclass(frozen=True)
-class SkillEntry:
-    """An entry that an earlier run wrote."""
+class SkillStep:
+    """Bring an entry in step with a skill. Without `skill`, the entry is archived; without `entry`, a new one is
+    written.
 
-    entry: str
-    """Vault-relative path."""
-    status: str
-    skill_path: str
-    repo: str
-    name: str
-    digest: str
+    An archived entry is restored to `target`, which else is its own path.
+    """
 
+    skill: Skill | None
+    entry: Entry | None
+    target: str = ""
 
-@dataclass(frozen=True)
-class WriteSkill:
-    skill: Skill
-    entry: str
-
-
-@dataclass(frozen=True)
-class UpdateSkill:
-    """Bring `entry` up to date with the skill; an archived one is restored to `target`, which else is its own path."""
-
-    skill: Skill
-    entry: str
-    target: str
+    @property
+    def name(self) -> Literal["written", "updated", "restored", "archived"]:
+        if self.skill is None:
+            return "archived"
+        if self.entry is None:
+            return "written"
+        return "updated" if self.entry.path == self.target else "restored"
 
 
-@dataclass(frozen=True)
-class ArchiveSkill:
-    entry: str
+def field_of(entry: Entry, name: str) -> str:
+    """Return the field `skill_<name>` of an entry that an earlier run wrote; '' if it is missing."""
+    value = entry.extra.get(f"skill_{name}")
+    return "" if value is None else str(value)
 
 
-SkillStep: TypeAlias = "WriteSkill | UpdateSkill | ArchiveSkill"
+def is_archived(entry: Entry) -> bool:
+    """Whether it lies in the archive: one that the user has put there stays there."""
+    return not entry.path.startswith(f"{SKILLS}/")
 
 
 def plain(text: str, most: int = MOST_CHARACTERS) -> str:
@@ -172,80 +169,74 @@ def body_of(skill: Skill) -> str:
     return f"{quote_of(skill)}\n\n{source_line(skill.path, skill.version)}"
 
 
-def merged_body(body: str, old: SkillEntry, old_version: str, old_quote: str, skill: Skill) -> tuple[str, bool]:
-    """Renew our lines of a body and keep all others. The second value: whether the user had edited the quote.
+def merged_body(entry: Entry, skill: Skill) -> tuple[str, bool]:
+    """Renew our lines of an entry's body and keep all others. The second value: whether the user had edited the quote.
 
     An edited quote stays.
     """
-    lines = body.split("\n")
     renewed = {
-        f"# {title_of(old.name, old.repo)}": f"# {title_of(skill.name, skill.repo)}",
-        source_line(old.skill_path, old_version): source_line(skill.path, skill.version),
+        f"# {title_of(field_of(entry, 'name'), field_of(entry, 'repo'))}": f"# {title_of(skill.name, skill.repo)}",
+        source_line(field_of(entry, "path"), field_of(entry, "version")): source_line(skill.path, skill.version),
     }
-    lines = [renewed.get(line.rstrip(), line) for line in lines]
+    lines = [renewed.get(line.rstrip(), line) for line in entry.body.split("\n")]
     start = next((number for number, line in enumerate(lines) if line.startswith(">")), None)
     if start is None:
         return "\n".join(lines), True
     end = start
     while end < len(lines) and lines[end].startswith(">"):
         end += 1
-    if quote_digest("\n".join(line.rstrip() for line in lines[start:end])) != old_quote:
+    if quote_digest("\n".join(line.rstrip() for line in lines[start:end])) != field_of(entry, "quote"):
         return "\n".join(lines), True
     return "\n".join([*lines[:start], quote_of(skill), *lines[end:]]), False
 
 
 def plan_skills(
-    skills: Sequence[Skill],
-    entries: Sequence[SkillEntry],
-    is_gone: Mapping[str, bool],
-    taken: Collection[str],
+    skills: Sequence[Skill], entries: Sequence[Entry], is_gone: Callable[[Entry], bool], taken: Collection[str]
 ) -> list[SkillStep]:
     """Plan what to write, update and archive.
 
     An entry is of the skill at its path, else of one of that repository with that name or, failing that, that text, if
     its own is gone.
-    `is_gone`: by skill path, whether the skill of an entry is known to be gone (False also if unknown).
+    `is_gone`: whether the skill of an entry is known to be gone (False also if unknown).
     `taken`: paths of notes that must not be overwritten.
     """
-    living = {entry.entry for entry in entries if entry.status != "archived"}
-    free = {entry.entry: entry for entry in entries}
-    used = {*taken, *living}
+    free = {entry.path: entry for entry in entries}
+    gone = {entry.path for entry in entries if is_gone(entry)}
+    used = {*taken, *(entry.path for entry in entries if not is_archived(entry))}
     paths: set[str] = set()
     steps: list[SkillStep] = []
     for skill in sorted(skills, key=lambda each: (entry_name(each), each.path)):
-        found = [
-            each
-            for each in free.values()
-            if each.skill_path == skill.path
-            or (
-                is_gone.get(each.skill_path, False)
-                and each.repo == skill.repo
-                and (each.name == skill.name or each.digest == skill.digest)
-            )
-        ]
         entry = min(
-            found,
-            key=lambda each: (each.entry not in living, each.skill_path != skill.path, each.name != skill.name),
+            (
+                each
+                for each in free.values()
+                if field_of(each, "path") == skill.path or (each.path in gone and _is_moved(each, skill))
+            ),
+            key=lambda each: (is_archived(each), *(name in _differing(each, skill) for name in ("path", "name"))),
             default=None,
         )
-        if entry is None or entry.entry not in living:
+        if entry is None or is_archived(entry):
             target = _free(entry_name(skill), used)
             used.add(target)
-            steps.append(WriteSkill(skill, target) if entry is None else UpdateSkill(skill, entry.entry, target))
-        elif (skill.repo, skill.name, skill.digest, skill.path) != (
-            entry.repo,
-            entry.name,
-            entry.digest,
-            entry.skill_path,
-        ):
-            steps.append(UpdateSkill(skill, entry.entry, entry.entry))
+            steps.append(SkillStep(skill, entry, target))
+        elif _differing(entry, skill):
+            steps.append(SkillStep(skill, entry, entry.path))
         if entry is not None:
-            del free[entry.entry]
+            del free[entry.path]
             paths.add(skill.path)
     # Of two entries of one skill, as two devices may make, the other goes, too.
-    left = [each for each in free.values() if each.entry in living]
-    gone = (each for each in left if each.skill_path in paths or is_gone.get(each.skill_path, False))
-    return [*steps, *(ArchiveSkill(each.entry) for each in gone)]
+    left = (each for each in free.values() if not is_archived(each))
+    return [*steps, *(SkillStep(None, each) for each in left if field_of(each, "path") in paths or each.path in gone)]
+
+
+def _differing(entry: Entry, skill: Skill) -> set[str]:
+    """Return the fields in which an entry is not in step with a skill."""
+    return {name for name in ("path", "repo", "name", "digest") if field_of(entry, name) != getattr(skill, name)}
+
+
+def _is_moved(entry: Entry, skill: Skill) -> bool:
+    differing = _differing(entry, skill)
+    return "repo" not in differing and not differing.issuperset(("name", "digest"))
 
 
 def _free(name: str, used: Collection[str]) -> str:

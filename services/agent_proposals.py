@@ -24,12 +24,11 @@ from ..vault.automemory import COST_KIND, INDEX_KIND, TOPIC_KIND
 from ..vault.automemory import FOLDER as TOPICS_FOLDER
 from ..vault.entry import AGENT_SOURCE, DASHBOARD_KIND, PATTERN_KIND, RESEARCH_KIND, SKILL_KIND, fingerprint
 from ..vault.evidence import EVIDENCE_HEADING
-from ..vault.registry import find_by_fingerprint
 from ..vault.render import RULE_KINDS
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import cut
-from .entry_names import refuse_secrets, require_living, resolve_entry
+from .entry_names import find_by_fingerprint, refuse_secrets, require_living, resolve_entry
 from .evolving import says_already
 from .ideas.ledger import is_titled_otherwise
 from .journal import Change, Journal

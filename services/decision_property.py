@@ -17,7 +17,7 @@ from ..runtime.errors import (
     PathRefused,
     VaultUnavailable,
 )
-from ..vault.entry import Entry, parse_entry
+from ..vault.entry import Entry
 from ..vault.header import skim
 from ..vault.store import VaultStore
 
@@ -120,18 +120,15 @@ def may_be_decided(head: bytes) -> bool:
     return DECISION.encode() in head.lower()
 
 
-def decision_of(entry: Entry) -> object:
-    """Return the property's value, whatever its capitalisation; the first of a list, which Obsidian may have made of
-    it. None without the property."""
-    return _first(_named(entry.extra))
-
-
-def read_decision(path: str, head: bytes) -> str:
-    """Return the decision as text, '' without one. YAML's `yes` and `no` mean `approve` and `reject`."""
-    value = decision_of(parse_entry(path, head))
+def read_decision(entry: Entry) -> str:
+    """Return the property as text, whatever its capitalisation, '' without one: the first of a list, which Obsidian may
+    have made of it. YAML's `yes` and `no` mean `approve` and `reject`."""
+    value = _named(entry.extra)
+    if isinstance(value, list):
+        value = value[0] if value else None
     if value is True or value is False:
         return "approve" if value else "reject"
-    return str(value if value is not None else _named(skim(head.decode("utf-8", "replace"))[0]) or "").strip()
+    return str(value if value is not None else _named(skim(entry.text)[0]) or "").strip()
 
 
 def decision_keys(entry: Entry) -> frozenset[str]:
@@ -141,9 +138,3 @@ def decision_keys(entry: Entry) -> frozenset[str]:
 
 def _named(fields: Mapping[str, object]) -> object:
     return next((value for key, value in fields.items() if key.lower() == DECISION and value is not None), None)
-
-
-def _first(value: object) -> object:
-    if isinstance(value, list):
-        return value[0] if value else None
-    return value

@@ -46,12 +46,11 @@ def evolve(
             raise EntryInvalid(f"{old} waits for your decision: `memory review` shows it, and changes its text")
         if entry.effective_status in SETTLED and says_already(entry, body):
             raise EntryExists(f"{old} says that already: nothing was changed")
-        archive = free_archive_path(store, old)
-        text = store.render_edit(entry.text, _new_fields(store, entry, archive, body), _with_title(entry, body))
-        archived = archived_text(store, journal, entry.text, old, reason)
-        changes = [Change(archive, None, archived), Change(old, entry.text, text)]
+        archived = archived_entry(journal, old, entry.text, old, reason)
+        fields = _new_fields(store, entry, archived.path, body)
+        changes = [archived, Change(old, entry.text, store.render_edit(entry.text, fields, _with_title(entry, body)))]
         journal.commit(changes, run=journal.new_run("evolve"), actor="review", what=f"evolved: {entry.slug}")
-    return archive
+    return archived.path
 
 
 def says_already(entry: Entry, text: str) -> bool:
@@ -69,17 +68,15 @@ def free_archive_path(store: VaultStore, path: str) -> str:
     return archive_name(path, day, number)
 
 
-def archived_text(store: VaultStore, journal: Journal, before: str, new_path: str, reason: Scrubbed) -> Scrubbed:
-    """Return the old entry's text with the links to its replacement."""
-    return store.render_edit(
-        before,
-        {
-            "status": "superseded",
-            "superseded_by": new_path,
-            "superseded_at": journal.stamp(),
-            "superseded_reason": reason,
-        },
-    )
+def archived_entry(journal: Journal, path: str, text: str, new_path: str, reason: Scrubbed) -> Change:
+    """Return the change that puts the text of the entry at `path` into the archive, with links to its replacement."""
+    fields: dict[str, StoreValue] = {
+        "status": "superseded",
+        "superseded_by": new_path,
+        "superseded_at": journal.stamp(),
+        "superseded_reason": reason,
+    }
+    return Change(free_archive_path(journal.store, path), None, journal.store.render_edit(text, fields))
 
 
 def _new_fields(store: VaultStore, entry: Entry, archive: str, body: Scrubbed) -> Mapping[str, StoreValue]:

@@ -21,7 +21,7 @@ from ..runtime.settings import Settings
 from ..runtime.slug import free_slug, slugify
 from ..sources.instructions import InstructionFile, host_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
-from ..vault.entry import Entry, Source, parse_text
+from ..vault.entry import Entry, Source, parse_text, topic_type
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -30,7 +30,6 @@ from .cursors import Cursors
 from .device import this_device
 from .evolving import free_archive_path
 from .journal import Change, Journal, text_of
-from .topics import type_of
 
 SCAN = "host-memory"
 FOLDER = "claude-memory"
@@ -171,7 +170,7 @@ class HostMemory:
 
     def _text(self, file: InstructionFile, path: str, own: Entry | None, title: Scrubbed, body: Scrubbed) -> Scrubbed:
         entry = parse_text(file.path.name, file.text)
-        kind = type_of(entry)
+        kind = topic_type(entry.extra)
         fields: dict[str, StoreValue] = {
             "kind": TOPIC_KIND,
             "tags": [kind] if kind else None,

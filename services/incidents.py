@@ -14,11 +14,11 @@ from ..runtime.slug import mining_slug
 from ..vault.entry import INCIDENT, Entry
 from ..vault.evidence import strip_evidence
 from ..vault.failure import RESOLUTION_HEADING, Failure, plain, read_failure
-from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import beginning_of, end_of
 from .agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
+from .entry_names import find_by_fingerprint
 from .remembering import free_path
 
 MAX_REPORT_CHARACTERS = 20_000

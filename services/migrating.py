@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..pipelines.migration import NewPlace, new_place
 from ..pipelines.scrub import Policy, findings, scrub
 from ..runtime.errors import EntryInvalid
-from ..runtime.slug import free_slug
+from ..runtime.layout import DEFAULT_GROUP, PROJECTS
+from ..runtime.slug import free_slug, slugify
 from ..sources.contextvault import OldNote, contextvault_notes
 from ..vault.entry import STATUSES, parse_entry, parse_text
 from ..vault.fields import StoreValue
@@ -25,8 +25,24 @@ from .journal import Change, Journal
 
 PROVENANCE = "migrated_from"
 SYSTEM = "contextvault"
+DOMAIN_KIND = "domain-reference"
+CONVERSATION_KIND = "conversation"
+NOTE_KIND = "project-note"
+RENAMED_PROJECTS = {"ai-context-system": "memoryvault"}
+"""Projects that have another name now."""
 
 Result = Literal["migrate", "known", "left"]
+
+
+@dataclass(frozen=True)
+class NewPlace:
+    """The new place of a note. If its path is taken, a number is added."""
+
+    folder: str
+    slug: str
+    kind: str
+    group: str
+    project: str | None
 
 
 @dataclass(frozen=True)
@@ -129,3 +145,20 @@ class Migration:
             PROVENANCE: Scrubbed.trusted(origin, reason="scrubbed by the caller"),
         }
         return self._store.render_edit(str(clean), fields)
+
+
+def new_place(name: str) -> NewPlace | None:
+    """Return the new place of `domains/…` or `projects/<project>/…`; None for any other path.
+
+    The names of deeper folders become part of the note's name, so that no two notes get the same path.
+    """
+    top, *rest = name.removesuffix(".md").split("/")
+    if top == "domains" and rest:
+        return NewPlace(f"{DEFAULT_GROUP}/domains", slugify(" ".join(rest)), DOMAIN_KIND, DEFAULT_GROUP, None)
+    if top != "projects" or len(rest) < 2:
+        return None
+    project = RENAMED_PROJECTS.get(rest[0], slugify(rest[0]))
+    group = f"{PROJECTS}/{project}"
+    if rest[1] == "conversations" and len(rest) > 2:
+        return NewPlace(f"{group}/conversations", slugify(" ".join(rest[2:])), CONVERSATION_KIND, group, project)
+    return NewPlace(f"{group}/notes", slugify(" ".join(rest[1:])), NOTE_KIND, group, project)

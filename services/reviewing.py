@@ -17,7 +17,6 @@ from ..pipelines.review import (
     Accepted,
     Approve,
     Decision,
-    Left,
     PutAway,
     Reject,
     Skip,
@@ -32,13 +31,11 @@ from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
-    QueueUnavailable,
     UsageError,
 )
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
-from ..tasks.queue.enqueue import enqueue
 from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint, parse_entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
@@ -51,10 +48,10 @@ from .decision_property import DecisionOutcome as DecisionOutcome
 from .decision_property import DecisionProblem as DecisionProblem
 from .decision_property import apply_written, clear_problem, decision_keys, may_be_decided, read_decision
 from .entry_names import require_living, resolve_entry
-from .evolving import archived_text, free_archive_path
-from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import asked_idea, commit_idea, decline, research_key, slug_of, surface, taken_back
-from .ideas.research import with_research_of, without_research
+from .evolving import archived_entry
+from .ideas.incubator import decide_on_idea, parse_listed
+from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
+from .ideas.research import request_research_if_possible, with_research_of, without_research
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
@@ -159,24 +156,22 @@ class Reviewer:
                 if special_folder(path) not in DECISION_FOLDERS:
                     raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
                 decided = self._carry_out(entry, decision, run, body, expected_old)
-            return replace(self._researched(decided), effect=_effect(decision))
+            if is_idea_path(decided.path):
+                request_research_if_possible(self._settings, slug_of(decided.path))
+            return replace(decided, effect=_effect(decision))
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
-    def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
-        """Enqueue research for an idea that is now in the incubator, and return the outcome."""
-        if is_idea_path(decided.path):
-            slug = slug_of(decided.path)
-            with suppress(QueueUnavailable):  # The worker's start and the weekly check find it, too.
-                enqueue(self._settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
-        return decided
-
     def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[DecisionOutcome]:
-        """Carry out the answers about the ideas listed in the note at `path`.
+        """Carry out the answers about the ideas listed in the note at `path`, but for ideas that have gone.
 
-        Raises EntryNotFound, EditConflict, VaultUnavailable; answers before the failing one stay carried out.
+        Raises EditConflict, VaultUnavailable; answers before the failing one stay carried out.
         """
-        return answer_listed(self._settings, self.journal, path, answers, run=run)
+        done = []
+        for slug, answer in answers.items():
+            with suppress(EntryNotFound):
+                done.append(decide_on_idea(self._settings, self.journal, slug, answer, run=run, list_path=path))
+        return done
 
     def last_decision(self, path: str | None = None) -> Act | None:
         """Return the newest decision that is not undone; with `path`, the one that made that note what it is."""
@@ -187,10 +182,6 @@ class Reviewer:
             if act.actor == "review" and act.id not in undone and (path is None or path in made):
                 return act
         return None
-
-    def what_became_of(self, path: str) -> Act | None:
-        """Return the newest act that moved a waiting note from its place; None if there is none."""
-        return next((act for act in self.journal.newest() if _removed(act, path)), None)
 
     def undo_last(self, expected: str | None = None, *, path: str | None = None) -> Act | None:
         """Undo the last decision, or with `path` the one that made that note what it is; return None if there is none.
@@ -256,7 +247,7 @@ class Reviewer:
     def decided_notes(self) -> Iterator[tuple[str, str]]:
         """Return (path, decision) of every waiting note with a written decision or a ticked box."""
         for path, data in self.store.contents(self.store.walk_special(DECISION_FOLDERS)):
-            if may_be_decided(data) and (written := read_decision(path, data)):
+            if may_be_decided(data) and (written := read_decision(parse_entry(path, data))):
                 yield path, written
             elif GC_KIND.encode() in data and any(listed(parse_entry(path, data).body).values()):
                 yield path, ""
@@ -296,7 +287,7 @@ class Reviewer:
             raise EntryInvalid(ONE_BY_ONE)
         deciding = _Deciding(entry, run, body, expected_old, _marks(decision))
         match settle(entry, decision):
-            case Left():
+            case None:
                 return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
                 return self._put_away(deciding, destination, status)
@@ -362,10 +353,9 @@ class Reviewer:
             "source": merged_sources(other.sources, entry.sources),
             **deciding.marks,
         }
-        archive = free_archive_path(self.store, entry.path)
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
-            Change(archive, None, archived_text(self.store, self.journal, entry.text, other.path, reason)),
+            archived_entry(self.journal, entry.path, entry.text, other.path, reason),
             Change(other.path, other.text, self.store.render_edit(other.text, fields)),
             Change(entry.path, entry.text, None),
         ]
@@ -395,9 +385,10 @@ class Reviewer:
         evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
         wanted = old if old_entry.always_load or evolved else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
-        archive = free_archive_path(self.store, old)
+        reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
+        archived = archived_entry(self.journal, old, old_entry.text, target, reason)
         if target == old:
-            text = self._in_its_place(deciding, old_entry, accepted, archive)
+            text = self._in_its_place(deciding, old_entry, accepted, archived.path)
         else:
             fields: dict[str, StoreValue] = {
                 **_decided(entry),
@@ -405,17 +396,12 @@ class Reviewer:
                 "guard": old_entry.guard or None,  # The user's mark on the rule carries over.
                 **deciding.marks,
                 "created": self.store.today(),
-                "supersedes": archive,
+                "supersedes": archived.path,
             }
             text = self.store.render_edit(entry.text, fields, deciding.body_after)
-        reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
-        changes = [
-            Change(archive, None, archived_text(self.store, self.journal, old_entry.text, target, reason)),
-            *rewritten(old_entry, text, target),
-            Change(entry.path, entry.text, None),
-        ]
+        changes = [archived, *rewritten(old_entry, text, target), Change(entry.path, entry.text, None)]
         self._commit(changes, deciding.run, f"superseded {old_entry.slug}: {entry.slug}")
-        return DecisionOutcome(entry.path, "superseded", target, archive)
+        return DecisionOutcome(entry.path, "superseded", target, archived.path)
 
     def _in_its_place(self, deciding: _Deciding, old: Entry, accepted: Accepted, archive: str) -> Scrubbed:
         """Return the old entry's text with the proposal's body and evidence; name, place and the user's own keys
@@ -447,11 +433,6 @@ class Reviewer:
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
-
-
-def _removed(act: Act, path: str) -> bool:
-    moved = any(path.startswith(f"{move.path}/") for move in act.moves)
-    return moved or any(change.path == path and change.after_hash is None for change in act.changes)
 
 
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:

@@ -15,13 +15,10 @@ from typing import Any
 
 from ..pipelines.scrub import scrub
 from ..pipelines.skills import (
-    ArchiveSkill,
     Skill,
-    SkillEntry,
     SkillStep,
-    UpdateSkill,
-    WriteSkill,
     body_of,
+    field_of,
     gives_orders,
     is_lookalike,
     merged_body,
@@ -221,21 +218,20 @@ def index_skills(
     found: Scan, store: VaultStore, check: Callable[[], None] = lambda: None, *, dry_run: bool = False
 ) -> SkillIndexReport:
     """Update the entries. `check` may raise before each write. Raises VaultUnavailable."""
-    entries = [_as_skill_entry(note) for note in _our_notes(store)]
+    entries = _our_notes(store)
     paths = {skill.path for skill in found.skills} | set(found.unreadable)
-    is_gone = {
-        entry.skill_path: entry.skill_path not in paths
-        and not any(entry.skill_path.startswith(folder.rstrip("/") + "/") for folder in found.uncertain)
-        for entry in entries
-    }
-    ours = {entry.entry for entry in entries}
+
+    def is_gone(entry: Entry) -> bool:
+        path = field_of(entry, "path")
+        return path not in paths and not any(path.startswith(folder.rstrip("/") + "/") for folder in found.uncertain)
+
+    ours = {entry.path for entry in entries}
     taken = {path for path in store.walk() if path.startswith(SKILLS + "/") and path not in ours}
     steps = plan_skills(found.skills, entries, is_gone, taken)
     warnings = list(found.warnings)
     counts = {"written": 0, "updated": 0, "restored": 0, "archived": 0}
     for step in steps:
         check()
-        name = _name_of(step)
         if not dry_run:
             try:
                 warning = _do(step, store)
@@ -244,19 +240,9 @@ def index_skills(
                 continue
             if warning:
                 warnings.append(warning)
-        counts[name] += 1
-    touched = sum(isinstance(step, WriteSkill | UpdateSkill) for step in steps)
+        counts[step.name] += 1
+    touched = sum(step.skill is not None for step in steps)
     return SkillIndexReport(**counts, unchanged=len(found.skills) - touched, warnings=tuple(warnings))
-
-
-def _name_of(step: SkillStep) -> str:
-    match step:
-        case WriteSkill():
-            return "written"
-        case ArchiveSkill():
-            return "archived"
-        case _:
-            return "restored" if step.entry != step.target else "updated"
 
 
 def _our_notes(store: VaultStore) -> list[Entry]:
@@ -273,67 +259,59 @@ def _our_notes(store: VaultStore) -> list[Entry]:
     return found
 
 
-def _field(entry: Entry, name: str) -> str:
-    value = entry.extra.get(name)
-    return "" if value is None else str(value)
-
-
-def _as_skill_entry(entry: Entry) -> SkillEntry:
-    return SkillEntry(
-        entry=entry.path,
-        # An entry that the user has archived stays archived; its skill is not missing.
-        status="archived" if not entry.path.startswith(SKILLS + "/") else "active",
-        skill_path=_field(entry, "skill_path"),
-        repo=_field(entry, "skill_repo"),
-        name=_field(entry, "skill_name"),
-        digest=_field(entry, "skill_digest"),
-    )
-
-
 def _do(step: SkillStep, store: VaultStore) -> str | None:
     """Carry out one step; return a warning for the user, if any."""
-    match step:
-        case WriteSkill(skill, path):
-            fields: dict[str, StoreValue] = {
-                "kind": SKILL_KIND,
-                "tags": [SKILL_KIND],
-                "group": SKILLS,
-                "project": skill.project,
-                "source": Source(SKILL_KIND),
-                **_skill_fields(skill, quote_digest(quote_of(skill))),
-            }
-            store.create(path, fields, _ours(title_of(skill.name, skill.repo)), _ours(body_of(skill)))
-            return None
-        case ArchiveSkill(path):
-            _archive(store, path)
-            return None
-        case UpdateSkill(skill, path, target):
-            if target != path:
-                slug = target.rsplit("/", 1)[-1].removesuffix(".md")
-                store.move(path, target, store.read(path).content_hash, {"slug": slug, "status": "active"})
-            return _renew(store, target, skill)
+    skill = step.skill
+    entry = store.read(step.entry.path) if step.entry is not None else None  # It may have been edited since.
+    if skill is None:
+        if entry is not None:
+            _archive(store, entry)
+        return None
+    if entry is None:
+        fields: dict[str, StoreValue] = {
+            "kind": SKILL_KIND,
+            "tags": [SKILL_KIND],
+            "group": SKILLS,
+            "project": skill.project,
+            "source": Source(SKILL_KIND),
+            **_skill_fields(skill, quote_digest(quote_of(skill))),
+        }
+        store.create(step.target, fields, _ours(title_of(skill.name, skill.repo)), _ours(body_of(skill)))
+        return None
+    if step.target != entry.path:
+        slug = step.target.rsplit("/", 1)[-1].removesuffix(".md")
+        entry = _move(store, entry, step.target, {"slug": slug, "status": "active"})
+    body, edited = merged_body(entry, skill)
+    fields = _skill_fields(skill, field_of(entry, "quote") if edited else quote_digest(quote_of(skill)))
+    store.update(entry.path, entry.content_hash, fields=fields, body=_ours(body))
+    return f"{entry.path}: you edited what it quotes, so that stays; the skill has changed" if edited else None
 
 
-def _renew(store: VaultStore, path: str, skill: Skill) -> str | None:
-    entry = store.read(path)
-    old_quote = _field(entry, "skill_quote")
-    body, edited = merged_body(entry.body, _as_skill_entry(entry), _field(entry, "skill_version"), old_quote, skill)
-    fields = _skill_fields(skill, old_quote if edited else quote_digest(quote_of(skill)))
-    store.update(path, entry.content_hash, fields=fields, body=_ours(body))
-    return f"{path}: you edited what it quotes, so that stays; the skill has changed" if edited else None
-
-
-def _archive(store: VaultStore, path: str) -> None:
-    entry = store.read(path)
-    name = path.rsplit("/", 1)[-1].removesuffix(".md")
+def _archive(store: VaultStore, entry: Entry) -> None:
+    name = entry.path.rsplit("/", 1)[-1].removesuffix(".md")
     used: set[str] = set()
     while True:
         slug = free_slug(name, used)
         try:
-            store.move(path, f"{DEFAULT_GROUP}/{ARCHIVE}/{slug}.md", entry.content_hash, {"status": "archived"})
+            _move(store, entry, f"{DEFAULT_GROUP}/{ARCHIVE}/{slug}.md", {"status": "archived"})
             return
         except EntryExists:
             used.add(slug)
+
+
+def _move(store: VaultStore, entry: Entry, target: str, fields: Mapping[str, StoreValue]) -> Entry:
+    """Put an entry at another path. Done again after a crash in between, it only removes the old file.
+
+    Raises EntryExists, EditConflict.
+    """
+    text = store.render_edit(entry.text, fields)
+    try:
+        store.write_text(target, text, None)
+    except EntryExists:
+        if store.read(target).text != text:
+            raise
+    store.remove(entry.path, entry.content_hash)
+    return store.read(target)
 
 
 def _skill_fields(skill: Skill, quote: str) -> dict[str, StoreValue]:

@@ -20,7 +20,7 @@ from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_slug
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
-from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text
+from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text, topic_type
 from ..vault.fields import StoreValue
 from ..vault.header import CONFLICT
 from ..vault.project import project_slug
@@ -96,7 +96,7 @@ class Topics:
         """Return one topic. Raises EntryNotFound, EntryInvalid for one with git's conflict marks."""
         self._journal.recover()
         if _checked(slug) not in self._slugs():
-            raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
+            raise self._not_found(slug)
         self._refuse_merge(slug, self._store.read(f"{self.folder}/{slug}.md"))
         return self._topic(slug)
 
@@ -160,7 +160,7 @@ class Topics:
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
-                raise EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
+                raise self._not_found(slug)
             archive = free_archive_path(self._store, path)
             changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
             index = self._index_text()
@@ -193,6 +193,9 @@ class Topics:
             return True
 
     # Steps
+
+    def _not_found(self, slug: str) -> EntryNotFound:
+        return EntryNotFound(f"{self.project} has no topic {slug}: list the topics to see what there is")
 
     def _new(self, path: str, slug: str, body: str, type_: str | None, fields: Mapping[str, StoreValue]) -> Scrubbed:
         if type_ is None or not fields.get("description"):
@@ -274,7 +277,7 @@ class Topics:
             path=path,
             name=_title(entry, slug),
             description=_text(entry.extra.get("description")),
-            type=type_of(entry),
+            type=topic_type(entry.extra),
             updated=entry.updated or entry.created or "",
             body=entry.body,
             hash=entry.content_hash[:SHOWN_HASH_CHARACTERS],
@@ -283,14 +286,6 @@ class Topics:
     @staticmethod
     def _trusted(text: str) -> Scrubbed:
         return Scrubbed.trusted(text, reason="lines that were in the vault, and fields that were scrubbed")
-
-
-def type_of(entry: Entry) -> str:
-    """Return which of TYPES a topic is, in any version of the format; '' for none."""
-    metadata = entry.extra.get("metadata")
-    nested = metadata.get("type") if isinstance(metadata, dict) else None
-    found = str(nested or entry.extra.get("type") or "").strip().lower()
-    return found if found in TYPES else ""
 
 
 def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]) -> str:

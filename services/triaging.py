@@ -25,7 +25,7 @@ from ..vault.entry import Entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
-from .evolving import archived_text, free_archive_path
+from .evolving import archived_entry
 from .journal import Change
 from .remembering import free_path
 from .retrying import read_seen
@@ -170,9 +170,7 @@ class _Runner:
         reason = Scrubbed.trusted("it says the same", reason="our own words")
         for path in paths:
             before = self._text(path)
-            archive = free_archive_path(self._store, path)
-            changes.append(Change(archive, None, archived_text(self._store, self._journal, before, kept, reason)))
-            changes.append(Change(path, before, None))
+            changes += [archived_entry(self._journal, path, before, kept, reason), Change(path, before, None)]
         return changes
 
     def _put_away(self, path: str) -> str:

@@ -191,7 +191,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         # One of the agent's own notes, in the format of Claude Code: see vault.automemory.
         name = _text(fields.get("description")) or _text(fields.get("name")) or name
         title = _text(fields.get("description")) or _text(fields.get("name")) or title
-        tags = tags or _topic_type(fields)
+        tags = tags or tuple(filter(None, [topic_type(fields)]))
     return Entry(
         path=path,
         kind=kind,
@@ -225,12 +225,12 @@ def parse_entry(path: str, data: bytes) -> Entry:
     )
 
 
-def _topic_type(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the type of a topic, which becomes its tag; older clients wrote it at the top level."""
+def topic_type(fields: Mapping[str, object]) -> str:
+    """Return which of TYPES a topic is, by its fields, '' for none; older clients wrote it at the top level."""
     metadata = fields.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
     found = (_text(nested) or _text(fields.get("type")) or "").lower()
-    return (found,) if found in TYPES else ()
+    return found if found in TYPES else ""
 
 
 _HEADING = re.compile(r" {0,3}#(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")

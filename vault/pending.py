@@ -85,28 +85,26 @@ def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
     return groups
 
 
+_IN_REVIEW = {
+    "proposals": ("proposal", "proposals"),
+    "questions": ("question about ideas", "questions about ideas"),
+    "copies": ("conflict copy", "conflict copies"),
+}
+_ELSEWHERE = {
+    "inbox": ("in the inbox", "in the inbox"),
+    "ideas": ("idea", "ideas"),
+    "patterns": ("pattern to adopt", "patterns to adopt"),
+}
+
+
 def describe_review(counts: Mapping[str, int]) -> list[str]:
     """Return phrases for the questions of `memory review`: `["8 proposals", "1 question about ideas"]`."""
-    phrases = []
-    if number := counts.get("proposals", 0):
-        phrases.append(counted(number, "proposal"))
-    if number := counts.get("questions", 0):
-        phrases.append(counted(number, "question about ideas", "questions about ideas"))
-    if number := counts.get("copies", 0):
-        phrases.append(counted(number, "conflict copy", "conflict copies"))
-    return phrases
+    return [counted(number, *nouns) for place, nouns in _IN_REVIEW.items() if (number := counts.get(place, 0))]
 
 
 def describe_other_places(counts: Mapping[str, int]) -> dict[str, str]:
     """Return phrases for what is pending outside of the review, by place: `{"inbox": "3 in the inbox"}`."""
-    phrases = {}
-    if number := counts.get("inbox", 0):
-        phrases["inbox"] = f"{number:,} in the inbox"
-    if number := counts.get("ideas", 0):
-        phrases["ideas"] = counted(number, "idea")
-    if number := counts.get("patterns", 0):
-        phrases["patterns"] = counted(number, "pattern to adopt", "patterns to adopt")
-    return phrases
+    return {place: counted(number, *nouns) for place, nouns in _ELSEWHERE.items() if (number := counts.get(place, 0))}
 
 
 def describe_pending(counts: Mapping[str, int]) -> str:

@@ -51,7 +51,7 @@ from ..runtime.slug import validate_group, validate_kind, validate_slug
 from .boundary import Approval, require_approval
 from .entry import Entry, content_hash, parse_entry
 from .fields import StoreValue, require_scrubbed, validate_fields
-from .frontmatter import FieldValue, format_header, set_fields
+from .frontmatter import format_header, set_fields
 from .header import extent, is_open
 from .listing import NotePaths, list_folders, list_notes
 from .note_text import decode_note, encodable, encode_note, normalize_note_text, replace_body
@@ -233,9 +233,13 @@ class VaultStore:
 
     def render_edit(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
         """Return a note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
-        new_body = None if body is None else require_scrubbed("body", body)
-        changed = self._edited(text, validate_fields(fields, new=False), new_body)
-        return Scrubbed.trusted(changed, reason="a note, with scrubbed parts put in")
+        checked = validate_fields(fields, new=False)
+        changed = set_fields(text, checked)
+        if body is not None:
+            changed = replace_body(changed, require_scrubbed("body", body))
+        if changed != text and "updated" not in checked:
+            changed = set_fields(changed, {"updated": self._today()})
+        return Scrubbed.trusted(encodable(changed), reason="a note, with scrubbed parts put in")
 
     def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
         """Write a new entry.
@@ -263,47 +267,16 @@ class VaultStore:
         `expected_hash` is the `content_hash` of the entry as it was read. Raises EditConflict,
         EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable; TypeError for unscrubbed text.
         """
-        checked = validate_fields(fields or {}, new=False)
-        new_body = None if body is None else require_scrubbed("body", body)
         with self.lock():
             path = self._writable(relative)
             data = self._read_expected(path, relative, expected_hash)
-            changed = encode_note(self._edited(decode_note(data), checked, new_body))
+            changed = encode_note(self.render_edit(decode_note(data), fields or {}, body))
             if changed != data:
                 self._replace(path, relative, changed, expected_hash)
             return parse_entry(relative, changed)
 
-    def move(
-        self,
-        relative: str,
-        new_relative: str,
-        expected_hash: str | None,
-        fields: Mapping[str, StoreValue] | None = None,
-    ) -> Entry:
-        """Put an entry, with changed fields, at another path; the new file appears before the old one goes.
-
-        Done again after a crash in between, it only removes the old file. Raises EntryExists,
-        EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
-        """
-        check_new_name(new_relative)
-        checked = validate_fields(fields or {}, new=False)
-        with self.lock():
-            path = self._writable(relative)
-            data = self._read_expected(path, relative, expected_hash)
-            changed = encode_note(self._edited(decode_note(data), checked, None))
-            if resolve_inside(self.vault, new_relative) == path:
-                raise EntryExists(f"{relative} and {new_relative} are the same file")
-            try:
-                self._write_new(new_relative, changed)
-            except EntryExists:
-                if self.read_bytes(new_relative) != changed:
-                    raise
-            self._unlink(path, relative, content_hash(data))
-            remove_empty(path.parent, self.vault)
-            return parse_entry(new_relative, changed)
-
     def remove(self, relative: str, expected_hash: str | None) -> None:
-        """Delete an entry, and the folders that become empty (`remove_empty`); also used after a move or purge.
+        """Delete an entry, and the folders that become empty (`remove_empty`); also used after a purge.
 
         Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
@@ -444,14 +417,6 @@ class VaultStore:
         return sum(_removed_if_old(one, limit) for one in left)
 
     # Steps
-
-    def _edited(self, text: str, fields: Mapping[str, FieldValue], body: str | None) -> str:
-        changed = set_fields(text, fields)
-        if body is not None:
-            changed = replace_body(changed, body)
-        if changed != text and "updated" not in fields:
-            changed = set_fields(changed, {"updated": self._today()})
-        return encodable(changed)
 
     def _writable(self, relative: str) -> Path:
         """Return the real file that `relative` names. Raises PathRefused, VaultUnavailable."""

@@ -9,17 +9,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
-from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ...runtime.layout import INCUBATOR
 from ...services.ideas.archive import put_away_ideas
 from ...services.ideas.incubator import decide_on_idea
 from ...services.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
+from ...services.paging import open_pending, order_pending
 from ...services.pending_counts import counts_of, list_pending_notes
-from ...services.pending_page import open_pending, order_pending
 from ...vault.entry import Entry
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
-from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, page_number, routes_of, undone
+from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of, undone
 
 ON_A_PAGE = 20
 ANSWERS: Mapping[str, Answer] = {answer.value: answer for answer in Answer}
@@ -50,12 +50,8 @@ def _decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         raise UsageError("an idea is kept, archived or deleted")
     reviewer = context.reviewer()
     run = reviewer.journal.new_run("review")
-    try:
-        done = decide_on_idea(
-            context.settings, reviewer.journal, slug, answer, run=run, expected_hash=form.get("hash", "")
-        )
-    except (EntryNotFound, EditConflict) as error:
-        raise decided_elsewhere(reviewer, _path(slug), error) from error
+    seen = form.get("hash", "")
+    done = decide_on_idea(context.settings, reviewer.journal, slug, answer, run=run, expected_hash=seen)
     context.changed()
     again = f"; it can be restored for {TRASH_DAYS} days" if answer is Answer.DELETE else ""
     return Notice(f"{done.verdict}: {slug}{again}")

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.likeness import statement_of
+from ...services.paging import likeliest_first, load_pending_page, order_pending
 from ...services.pending_counts import counts_of, list_pending_notes
-from ...services.pending_page import likeliest_first, load_pending_page, order_pending
 from ...services.triaging import INBOX_ENTRIES
 from ..context import ConsoleContext, Notice, Page, attempt, page_number, routes_of, undone
 from .review import decided

@@ -16,19 +16,19 @@ from ...pipelines.review import Decision, Supersede, link_target, parse_decision
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...runtime.days import parse_local_day
-from ...runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
+from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...runtime.layout import REVIEW, special_folder
 from ...services.action_index import compile_rule
 from ...services.entry_names import resolve_entry
 from ...services.excerpts import excerpts_of
+from ...services.paging import open_pending, order_pending
 from ...services.pending_counts import counts_of, list_pending_notes
-from ...services.pending_page import open_pending, order_pending
 from ...services.replacing import replaced_now
 from ...services.reviewing import DecisionOutcome, Reviewer
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
-from ..context import ConsoleContext, Notice, Page, attempt, decided_elsewhere, name_of, page_number, routes_of, undone
+from ..context import ConsoleContext, Notice, Page, attempt, name_of, page_number, routes_of, undone
 
 ON_A_PAGE = 20
 MOST_SESSIONS = 3
@@ -93,18 +93,15 @@ def decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
             raise UsageError("nothing was left of the text: reject it instead")
         body = scrub(text, Policy.SECRETS)
         remark = "; secrets in the text were replaced" if body != text else ""
-    try:
-        done = reviewer.decide(
-            path,
-            decision,
-            run=reviewer.journal.new_run("review"),
-            body=body,
-            expected_hash=form.get("hash", ""),
-            # Missing if no other text was shown beside the proposal.
-            expected_old=form.get("old_hash") or None,
-        )
-    except (EntryNotFound, EditConflict) as error:
-        raise decided_elsewhere(reviewer, path, error) from error
+    done = reviewer.decide(
+        path,
+        decision,
+        run=reviewer.journal.new_run("review"),
+        body=body,
+        expected_hash=form.get("hash", ""),
+        # Missing if no other text was shown beside the proposal.
+        expected_old=form.get("old_hash") or None,
+    )
     context.changed()
     old = f"; {done.archived} has the old one" if done.archived else ""
     return Notice(f"{done.told}{old}{remark}{_offer_actions_once(context, reviewer, done)}")
@@ -153,7 +150,7 @@ def _shown(
     ordered = order_pending(reviewer.store, [*places["proposals"], *places["questions"]], search)
     questions = len({*ordered}.intersection(places["questions"]))
     if wanted not in ordered and wanted and said is None:
-        said = _not_waiting(reviewer, wanted)
+        said = Notice(f"{name_of(wanted)} does not wait any more", is_problem=True)
     shown = open_pending(reviewer.store, ordered, wanted, page_number(request), ON_A_PAGE)
     queue, entry = shown.page, shown.entry
     near: list[Entry] = []
@@ -212,12 +209,6 @@ def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[Entry]) ->
         return reviewer.store.read(resolve_entry(reviewer.store, name)), None
     except (EntryNotFound, EntryInvalid, PathRefused, UsageError) as error:
         return None, Notice(str(error), is_problem=True)
-
-
-def _not_waiting(reviewer: Reviewer, path: str) -> Notice:
-    act = reviewer.what_became_of(path)
-    told = f"{name_of(path)} does not wait any more" + (f" ({act.what})" if act is not None else "")
-    return Notice(told, is_problem=True)
 
 
 PAGE = Page(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +13,15 @@ from ...index.query import is_significant
 from ...pipelines.likeness import content_words, own_words, statement_of
 from ...pipelines.routing import Tier
 from ...runtime.days import SECONDS_PER_DAY
-from ...runtime.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
+from ...runtime.errors import EntryInvalid, EntryNotFound, IndexUnavailable
 from ...runtime.layout import ALWAYS_LOAD, special_folder
 from ...runtime.settings import Settings
-from ...tasks.queue.enqueue import open_ledger
 from ...vault.entry import Entry
 from ..stores import vault_store
-from .backfill import BackfillRun, Plan, Progress, plan_corpus, progress_of
+from .backfill import Plan, plan_corpus
 
 HISTORY_DAYS = 30
 """How many days Claude Code keeps transcripts by default."""
-POLL_SECONDS = 0.2
 MOST_NOTES_ASKED = 5
 MOST_WORDS = 8
 LEAST_CONTENT = 2
@@ -52,21 +49,6 @@ class FirstRecall:
 def plan_history(settings: Settings, days: int) -> Plan:
     """Plan to mine the sessions of the last `days` that are not mined yet."""
     return plan_corpus(settings, since=time.time() - days * SECONDS_PER_DAY)
-
-
-def wait_for_history(
-    settings: Settings, run: BackfillRun, seconds: float, show: Callable[[Progress], None] = lambda _: None
-) -> Progress:
-    """Wait until the run is mined or `seconds` are over; the worker continues by itself."""
-    deadline = time.monotonic() + seconds
-    progress = Progress(len(run.jobs), waiting=len(run.jobs))
-    while True:
-        with suppress(QueueUnavailable), open_ledger(settings) as ledger:
-            progress = progress_of(ledger, run)
-        show(progress)
-        if progress.is_done or time.monotonic() >= deadline:
-            return progress
-        time.sleep(POLL_SECONDS)
 
 
 def first_recall(settings: Settings) -> FirstRecall | None:

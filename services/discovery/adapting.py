@@ -157,35 +157,22 @@ class Adaptation:
             return ended("the job is no longer ours", judgement)
         try:
             with self.store.lock():
-                path = self._write_checked(pattern, slug, judgement, facts, opinion, text)
+                path = self._write(pattern, slug, judgement, facts, opinion, text)
         except (CopyRefused, EntryInvalid, EntryExists) as error:
             log.warning("%s", error)
             return ended(str(error), judgement, "refused")
         return ended("", judgement, judgement.confidence.name, path)
 
-    def _write_checked(
+    def _write(
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
     ) -> str:
-        if opinion is not None and opinion.adopt:
-            try:  # The summary alone, too: next to our own words a copied line would be a small share.
-                if copied := find_copy("\n".join(opinion.adopt), [pattern.description, text]):
-                    raise CopyRefused(copied)
-                return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
-            except CopyRefused as error:
-                log.warning("the model's words are left out: %s", error)
-        return self._write(pattern, slug, judgement, facts, (), text)
-
-    def _write(
-        self,
-        pattern: Pattern,
-        slug: str,
-        judgement: Judgement,
-        facts: Facts | None,
-        advice: tuple[str, ...],
-        text: str,
-    ) -> str:
-        name = self.watchlist.free_name(pattern.source, slug)
+        made_from = [pattern.description, text]
+        advice = () if opinion is None else opinion.adopt
+        # The summary alone, too: next to our own words a copied line would be a small share.
         body = note_body(judgement, facts, safe_address(pattern.url), advice)
+        if advice and (copied := find_copy("\n".join(advice), made_from) or find_copy(body, made_from)):
+            log.warning("the model's words are left out: %s", copied)
+            body = note_body(judgement, facts, safe_address(pattern.url))
         fields: dict[str, StoreValue] = {
             "status": "pending",
             "confidence": scrub(judgement.confidence.name),
@@ -196,11 +183,11 @@ class Adaptation:
         }
         return self.watchlist.propose(
             pattern.source,
-            name,
+            self.watchlist.free_name(pattern.source, slug),
             fields,
             scrub(shown_name(pattern.title), Policy.SECRETS),
             scrub(body, Policy.SECRETS),
-            made_from=[pattern.description, text],
+            made_from=made_from,
             run=self._run,
         )
 

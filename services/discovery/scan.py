@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Literal
@@ -28,7 +28,6 @@ from ...runtime.errors import MemoryVaultError, UsageError
 from ...runtime.layout import expand_home
 from ...runtime.settings import Settings
 from ...sources.discovery.github import raw_address, search_address, tree_address
-from ...tasks.queue.kinds import Json
 from ...vault.frontmatter import find_fault
 from ...vault.store import VaultStore
 from ...vault.wording import counted
@@ -161,8 +160,6 @@ class Discovery:
         return ScanReport(tuple(reports), note.problems)
 
     def _scan(self, source: Source, everything: bool) -> SourceReport:
-        name = source.identity
-        cursor = self._cursors.get(name) or {}
         request = self._request(source)
         host = AskedHost(self._cursors, request.url, clock=self._clock, pause=self._pause)
         result = self._fetch(request) if request.kind == "folder" else host.ask(self._fetch, request)
@@ -171,12 +168,10 @@ class Discovery:
         if result.problem:
             # The host is left alone for a while: retrying the job sooner would waste an attempt.
             return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
-        return self._take_in(source, name, cursor, result, everything)
+        return self._take_in(source, result, everything)
 
-    def _take_in(
-        self, source: Source, name: str, cursor: Mapping[str, Json], result: FetchResult, everything: bool
-    ) -> SourceReport:
-        seen = cursor.get("known")
+    def _take_in(self, source: Source, result: FetchResult, everything: bool) -> SourceReport:
+        seen = (self._cursors.get(source.identity) or {}).get("known")
         first = not isinstance(seen, list)
         known = [str(key) for key in seen] if isinstance(seen, list) else []
         brought = novelty(result.items, () if everything else known, source.slug)
@@ -185,7 +180,7 @@ class Discovery:
             new = self._found.unknown(new)
         self._found.add(new)
         kept = remembered(known, brought.known) if everything else brought.known
-        self._cursors.set(name, {"known": list(kept)})
+        self._cursors.set(source.identity, {"known": list(kept)})
         baseline = len(result.items) if first and not everything else 0
         return SourceReport(source, "fetched", new, len(result.items), baseline)
 

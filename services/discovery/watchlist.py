@@ -29,7 +29,7 @@ from ...vault.entry import PATTERN_KIND, Entry
 from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..decision_property import DecisionOutcome, DecisionProblem, apply_written, decision_keys, decision_of
+from ..decision_property import DecisionOutcome, DecisionProblem, apply_written, decision_keys, read_decision
 from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
@@ -140,9 +140,8 @@ class Watchlist:
     def decided_notes(self) -> Iterator[tuple[str, str]]:
         """Return (path, decision) of every note with a written decision."""
         for entry in self.all():
-            written = decision_of(entry)
-            if written is not None and str(written).strip() and not is_archived(entry.path):
-                yield entry.path, str(written).strip()
+            if (written := read_decision(entry)) and not is_archived(entry.path):
+                yield entry.path, written
 
     def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[DecisionOutcome | DecisionProblem]:
         """Carry out the decisions written in notes. Raises VaultUnavailable."""

@@ -13,9 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
-from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from ...index.receipts import read_receipts
@@ -43,7 +41,7 @@ from ...vault.store import VaultStore
 from ..cursors import Cursors
 from ..decision_property import DecisionOutcome, decision_keys
 from ..journal import Change, Journal, hash_of
-from ..retrying import read_seen, retry_edit
+from ..retrying import retry_edit
 from .archive import put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
 from .research import notes_root
@@ -207,23 +205,36 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
 
 
 def decide_on_idea(
-    settings: Settings, journal: Journal, slug: str, answer: Answer, *, run: str, expected_hash: str | None = None
+    settings: Settings,
+    journal: Journal,
+    slug: str,
+    answer: Answer,
+    *,
+    run: str,
+    list_path: str = IDEAS_LIST,
+    expected_hash: str | None = None,
 ) -> DecisionOutcome:
-    """Carry out the user's answer about one idea, whether or not the list of forgotten ideas names it.
+    """Carry out the user's answer about one idea, and take it off the list of forgotten ideas, if it is there.
 
-    It can be undone like a review decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
+    It can be undone like a review decision. An idea that has gone is taken off the list, too. Raises EntryNotFound,
+    EditConflict, VaultUnavailable.
     """
-    with journal.locked():
-        idea = find_idea(journal.store, slug)
-        with suppress(EntryNotFound, EntryInvalid):
-            if slug in listed(journal.store.read(IDEAS_LIST).body):
-                expected = {slug: expected_hash or idea.content_hash}
-                (done,) = answer_listed(settings, journal, IDEAS_LIST, {slug: answer}, run=run, expected=expected)
-                return done
-        ideas_file = settings.ideas_path
-        return put_away(
-            journal, slug, answer, run=run, actor="review", ideas_file=ideas_file, expected_hash=expected_hash
-        )
+
+    def attempt() -> DecisionOutcome:
+        with journal.locked():
+            rest = _without(journal.store, list_path, slug)
+            try:
+                find_idea(journal.store, slug)
+            except EntryNotFound:
+                if rest:
+                    journal.commit(rest, run=run, actor="review", what=f"no longer there: {slug}")
+                raise
+            seen, file = expected_hash, settings.ideas_path
+            return put_away(
+                journal, slug, answer, run=run, actor="review", also=rest, ideas_file=file, expected_hash=seen
+            )
+
+    return retry_edit(attempt)
 
 
 def parse_listed(entry: Entry) -> Mapping[str, Answer]:
@@ -235,45 +246,17 @@ def parse_listed(entry: Entry) -> Mapping[str, Answer]:
     return {slug: answers[0] for slug, answers in boxes.items()}
 
 
-def answer_listed(
-    settings: Settings,
-    journal: Journal,
-    path: str,
-    answers: Mapping[str, Answer],
-    *,
-    run: str,
-    expected: Mapping[str, str] = MappingProxyType({}),
-) -> list[DecisionOutcome]:
-    """Carry out the answers one by one, each with its part of the note.
-
-    `expected` has hashes of notes as the user saw them, for some of the ideas. An idea that has gone meanwhile is
-    removed from the list. Raises EntryNotFound if the list is gone, EditConflict, VaultUnavailable.
-    """
-
-    def put_away_listed(slug: str) -> DecisionOutcome | None:
-        """Put one idea away and remove it from the list; None if it is gone."""
-        with journal.locked():
-            rest = _without(journal.store, path, slug)
-            try:
-                find_idea(journal.store, slug)
-            except EntryNotFound:
-                journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
-                return None
-            seen, file = expected.get(slug), settings.ideas_path
-            return put_away(
-                journal, slug, answers[slug], run=run, actor="review", also=[rest], ideas_file=file, expected_hash=seen
-            )
-
-    done = [retry_edit(partial(put_away_listed, slug)) for slug in answers]
-    return [outcome for outcome in done if outcome is not None]
-
-
-def _without(store: VaultStore, path: str, slug: str) -> Change:
-    """Return the list without one idea, and without an earlier error; an empty list is removed."""
-    entry = read_seen(store, path, gone="does not wait any more")
+def _without(store: VaultStore, path: str, slug: str) -> list[Change]:
+    """Return the change of the list without one idea, and without an earlier error; an empty list is removed."""
+    try:
+        entry = store.read(path)
+    except (EntryNotFound, EntryInvalid):
+        return []
+    if slug not in listed(entry.body):
+        return []
     body = without_idea(entry.body, slug)
     if not listed(body):
-        return Change(path, entry.text, None)
+        return [Change(path, entry.text, None)]
     fields = dict.fromkeys(decision_keys(entry))
     text = store.render_edit(entry.text, fields, Scrubbed.trusted(body, reason="the note's own text"))
-    return Change(path, entry.text, text)
+    return [Change(path, entry.text, text)]

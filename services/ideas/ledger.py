@@ -71,11 +71,6 @@ def slug_of(path: str) -> str:
     return path.rsplit("/", 2)[-2]
 
 
-def research_key(slug: str) -> str:
-    """Return the dedup key of an idea's research: one job per idea may wait."""
-    return f"research.idea:{slug}"
-
-
 def has_own_title(title: str, summary: str) -> bool:
     """Whether the title says more than the summary; a mined idea's title is made from its statement."""
     return not content_words(title) <= content_words(summary)

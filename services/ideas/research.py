@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ...pipelines.research import receipt_in, with_receipt, without_receipt
-from ...runtime.errors import EntryInvalid, EntryNotFound, PathRefused
+from ...runtime.errors import EntryInvalid, EntryNotFound, PathRefused, QueueUnavailable
 from ...runtime.settings import Settings
+from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.job import RunningJob
 from ...tasks.queue.ledger import Ledger
 from ...vault.entry import Entry, parse_text
@@ -18,7 +20,7 @@ from ...vault.fields import StoreValue
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from .ledger import find_idea, research_key
+from .ledger import find_idea
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +33,14 @@ STATE = "research"
 
 
 def request_research(queue: Ledger | RunningJob, slug: str) -> None:
-    """Enqueue the research of an idea."""
-    queue.enqueue(KIND, {"slug": slug}, unique_key=research_key(slug))
+    """Enqueue the research of an idea: one job per idea may wait."""
+    queue.enqueue(KIND, {"slug": slug}, unique_key=f"{KIND}:{slug}")
+
+
+def request_research_if_possible(settings: Settings, slug: str) -> None:
+    """Do so from a command. Without a queue, the worker's start and the weekly check find the idea, too."""
+    with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+        request_research(ledger, slug)
 
 
 def is_researched(settings: Settings, idea: Entry) -> bool:

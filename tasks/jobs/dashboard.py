@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC
 
-from ...pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
+from ...pipelines.dashboard import BEGIN, END, DashboardItem, dashboard, with_dashboard
 from ...runtime.days import parse_local_day
 from ...runtime.errors import EditConflict, EntryExists, EntryNotFound
 from ...runtime.layout import META
@@ -54,7 +54,7 @@ def dashboard_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]
 
 def refresh_dashboard(store: VaultStore) -> bool:
     """Write the note, or its generated part; return whether it changed. Raises EditConflict, VaultUnavailable."""
-    generated = Scrubbed.trusted(dashboard(view_of(store)), reason="titles of notes in the vault and our own words")
+    generated = Scrubbed.trusted(render(store), reason="titles of notes in the vault and our own words")
     with store.lock():
         try:
             data = store.read_bytes(DASHBOARD)
@@ -74,8 +74,8 @@ def refresh_dashboard(store: VaultStore) -> bool:
         return True
 
 
-def view_of(store: VaultStore) -> VaultView:
-    """Return what the dashboard shows, read from the notes."""
+def render(store: VaultStore) -> str:
+    """Return the generated part, made of the notes."""
     # Where any device may write it, all must write the same day: that of UTC. A named device writes its own.
     zone = None if acting_device(store.vault) else UTC
     waiting = list_pending_notes(store)
@@ -97,9 +97,5 @@ def view_of(store: VaultStore) -> VaultView:
     store.require_vault()
     for path in wanted.intersection(store.passed_over):
         listed.setdefault(path, DashboardItem(path, store.passed_over[path], "", ""))
-    return VaultView(
-        groups=[note.path.split("/", 1)[0] for note in living if "/" in note.path],
-        living=living,
-        waiting={place: [listed[path] for path in paths if path in listed] for place, paths in waiting.items()},
-        copies=copy_paths(store),
-    )
+    by_place = {place: [listed[path] for path in paths if path in listed] for place, paths in waiting.items()}
+    return dashboard(living, by_place, copy_paths(store))

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
-from ...services.ideas.ledger import research_key
+from ...services.ideas.research import request_research
 from ...services.mining import REST, Mined, MiningRequest, mined_from_json
 from ...services.model_mining import MODEL_SECONDS, AnswerCache, read_again_later
 from ...services.remembering import ideas_to_research, remember
@@ -87,7 +87,7 @@ def mine_session(
     if remembered.written:
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
     for slug in ideas_to_research(store, remembered):
-        job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
+        request_research(job, slug)
     AnswerCache(settings.state).forget(mined.answers)
     counts: dict[str, Json] = {
         **remembered.counts,

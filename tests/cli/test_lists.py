@@ -10,7 +10,7 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.services.active_counts import count_active, describe_notes, read_index
 from memoryvault.services.indexing import reconcile_now
-from memoryvault.tasks.jobs.dashboard import view_of
+from memoryvault.tasks.jobs.dashboard import render
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -236,8 +236,9 @@ def test_list_health_doctor_and_the_console_agree(bed: Bed, memory: Command, is_
     groups = {PRIVATE: 2, "personal-projects": 1}
     assert in_use(memory) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1}}
     assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved\n" in memory("health").out
-    assert sorted(note.path for note in view_of(bed.store).living) == [
-        f"{PRIVATE}/_always-load/name.md", f"{PRIVATE}/preferences/tabs.md", "personal-projects/shop/fix/locks.md"
+    newest = render(bed.store).partition("## Newest entries")[2]
+    assert sorted(re.findall(r"\[\[([^|]+)\|", newest)) == [
+        f"{PRIVATE}/_always-load/name", f"{PRIVATE}/preferences/tabs", "personal-projects/shop/fix/locks"
     ]  # fmt: skip
     if not is_indexed:
         return

@@ -318,6 +318,6 @@ def test_a_worker_killed_in_mid_decision_is_ended_by_the_window_and_not_done_twi
     assert bed.journal.is_interrupted
     assert bed.store.exists(entry.path), "killed between the new file and the removal of the old one"
     press(page, "r")
-    assert said(page) == "that was decided elsewhere already (approved: use-tabs); nothing was done twice"
+    assert said(page) == "personal-private/_review/use-tabs.md does not wait any more"
     assert list(bed.files()) == ["personal-private/preferences/use-tabs.md"]
     assert not bed.journal.is_interrupted

@@ -41,7 +41,7 @@ def test_a_note_of_the_inbox_that_another_window_decided_or_changed_is_left(bed:
     assert bed.store.exists("personal-private/_inbox/one.md")
     front.decide(bed.store.read("personal-private/_inbox/one.md"), "reject")
     files = bed.files()
-    assert "decided elsewhere already (rejected: one)" in said(press(front, page, "inbox/decide", decision="approve"))
+    assert "does not wait any more" in said(press(front, page, "inbox/decide", decision="approve"))
     assert bed.files() == files
 
 
@@ -122,7 +122,7 @@ def test_what_waits_and_cannot_be_read_is_named_and_counted(bed: Bed, front: Fro
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ("archive", "that was decided elsewhere already (archived: retry-page); nothing was done twice"),
+        ("archive", "the idea retry-page was archived on"),
         ("keep", "was changed since you saw it"),
     ],
 )

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli.review_dialogue import Steps
+from memoryvault.cli.context import Context
+from memoryvault.cli.editor import Drafts
+from memoryvault.cli.review_dialogue import Dialogue
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.runtime.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError, SettingsError
 from memoryvault.services.agent_proposals import AgentProposals
@@ -228,13 +230,15 @@ def test_a_copy_of_the_question_is_answered_with_it_and_goes(bed: Bed) -> None:
 def test_a_step_that_changed_nothing_takes_no_other_decision_back(bed: Bed) -> None:
     bed.remember(IDEA)
     (question,) = bed.reviewer.waiting()
-    steps = Steps(bed.reviewer, "t")
-    bed.reviewer.decide(question.path, Approve(), run="t")
-    steps.add(0, "surfaced")
-    steps.add(1, "surfaced")
-    assert steps.go_back() == (1, False), "nothing was changed there"
+    dialogue = Dialogue(bed.reviewer, Context(bed.env), [question, question], [], Drafts())
+    bed.reviewer.decide(question.path, Approve(), run=dialogue.run_name)
+    dialogue.go_on("surfaced")
+    dialogue.go_on("surfaced")
+    dialogue.undo()
+    assert dialogue.at == 1, "nothing was changed there"
     assert SLUG in ideas_file(bed)
-    assert steps.go_back() == (0, True)
+    dialogue.undo()
+    assert dialogue.at == 0
     assert not (bed.root / "Ideas.md").exists() or SLUG not in ideas_file(bed)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
+from memoryvault.pipelines.dashboard import BEGIN, END, DashboardItem, dashboard, with_dashboard
 from memoryvault.services.device import SETTINGS_NOTE
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.topics import Topics
@@ -170,7 +170,7 @@ def test_what_the_user_wrote_below_stays_without_a_closing_line(bed: Bed, caplog
 
 def test_a_title_cannot_break_out_of_its_link(bed: Bed) -> None:
     listed = DashboardItem("a/b.md", f"x]] {END} [[y|z", "fix", "2026-01-01")
-    text = dashboard(VaultView(["a"], [listed], {}, []))
+    text = dashboard([listed], {})
     assert text.count("]]") == text.count("[[") == 1
     assert text.count(END) == 1
     assert with_dashboard(with_dashboard("mine", text), text) == f"mine\n\n{text}"

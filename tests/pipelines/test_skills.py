@@ -1,5 +1,6 @@
 """What becomes of the skills on a machine; and what of a stranger's text may reach a prompt."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,11 +8,8 @@ import pytest
 from memoryvault.pipelines.skills import (
     MOST_CHARACTERS,
     WITHHELD,
-    ArchiveSkill,
     Skill,
-    SkillEntry,
-    UpdateSkill,
-    WriteSkill,
+    SkillStep,
     body_of,
     entry_name,
     gives_orders,
@@ -21,6 +19,7 @@ from memoryvault.pipelines.skills import (
     quote_digest,
     quote_of,
 )
+from memoryvault.vault.entry import Entry, parse_text
 
 ALPHA = Skill(
     path="~/src/tools/alpha/SKILL.md",
@@ -33,48 +32,47 @@ ALPHA = Skill(
 )
 
 
-def entry_of(skill: Skill, **changes: str) -> SkillEntry:
-    path = f"personal-skills/{entry_name(skill)}.md"
-    return replace(SkillEntry(path, "active", skill.path, skill.repo, skill.name, skill.digest), **changes)
+def entry_of(skill: Skill, path: str = "", body: str = "") -> Entry:
+    fields = {name: getattr(skill, name) for name in ("path", "repo", "name", "version", "digest")}
+    fields["quote"] = quote_digest(quote_of(skill))
+    header = "".join(f"skill_{name}: {json.dumps(value)}\n" for name, value in fields.items())
+    return parse_text(path or f"personal-skills/{entry_name(skill)}.md", f"---\n{header}---\n\n{body}")
 
 
-def plan(skills: list[Skill], entries: list[SkillEntry], taken: tuple[str, ...] = ()) -> list[object]:
+def plan(skills: list[Skill], entries: list[Entry], taken: tuple[str, ...] = ()) -> list[SkillStep]:
     paths = {skill.path for skill in skills}
-    gone = {each.skill_path: each.skill_path not in paths for each in entries}
-    return list(plan_skills(skills, entries, gone, taken))
+    return plan_skills(skills, entries, lambda entry: entry.extra["skill_path"] not in paths, taken)
 
 
 def test_changed_moved_and_renamed_skills_keep_their_entry() -> None:
     entry = entry_of(ALPHA)
     changed = replace(ALPHA, digest="d2")
-    assert plan([changed], [entry]) == [UpdateSkill(changed, entry.entry, entry.entry)]
+    assert plan([changed], [entry]) == [SkillStep(changed, entry, entry.path)]
     moved = replace(ALPHA, path="~/src/tools/v2/alpha/SKILL.md", digest="d2")
-    assert plan([moved], [entry]) == [UpdateSkill(moved, entry.entry, entry.entry)]
+    assert plan([moved], [entry]) == [SkillStep(moved, entry, entry.path)]
     renamed = replace(ALPHA, name="beta", digest="d2")
-    assert plan([renamed], [entry]) == [UpdateSkill(renamed, entry.entry, entry.entry)]
+    assert plan([renamed], [entry]) == [SkillStep(renamed, entry, entry.path)]
     both = replace(ALPHA, name="beta", path="~/src/tools/beta/SKILL.md")
-    assert plan([both], [entry]) == [UpdateSkill(both, entry.entry, entry.entry)]
+    assert plan([both], [entry]) == [SkillStep(both, entry, entry.path)]
     same_text = replace(both, name="gamma", path="~/src/tools/gamma/SKILL.md", digest=moved.digest)
     steps = plan([moved], [entry_of(same_text), entry])
-    assert steps[0] == UpdateSkill(moved, entry.entry, entry.entry), "the name says more than the text"
+    assert steps[0] == SkillStep(moved, entry, entry.path), "the name says more than the text"
 
 
 def test_two_skills_of_one_name_and_a_note_of_the_users_own_do_not_meet() -> None:
     other = replace(ALPHA, path="~/src/tools/z/alpha/SKILL.md", digest="d9")
     steps = plan([other, ALPHA], [], taken=("personal-skills/tools--alpha.md",))
     assert steps == [
-        WriteSkill(ALPHA, "personal-skills/tools--alpha-2.md"),
-        WriteSkill(other, "personal-skills/tools--alpha-3.md"),
+        SkillStep(ALPHA, None, "personal-skills/tools--alpha-2.md"),
+        SkillStep(other, None, "personal-skills/tools--alpha-3.md"),
     ]
     # The order in which they are found does not matter.
     assert plan([ALPHA, other], [], taken=("personal-skills/tools--alpha.md",)) == steps
 
 
 def test_one_of_two_entries_of_a_skill_is_archived() -> None:
-    left_over = entry_of(ALPHA, entry="personal-skills/tools--old.md")
-    steps = plan([ALPHA], [entry_of(ALPHA), left_over])
-    assert len(steps) == 1
-    assert isinstance(steps[0], ArchiveSkill)
+    left_over = entry_of(ALPHA, "personal-skills/tools--old.md")
+    assert plan([ALPHA], [entry_of(ALPHA), left_over]) == [SkillStep(None, left_over)]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +144,7 @@ def test_a_first_paragraph_with_instructions_is_not_quoted(first: str) -> None:
 def test_a_quote_that_the_user_edited_stays() -> None:
     old = f"# My own title\n\n{body_of(ALPHA).replace('ragged', 'ugly')}"
     new = replace(ALPHA, description="Other words.", version="1.1.0")
-    merged, edited = merged_body(old, entry_of(ALPHA), "1.0.0", quote_digest(quote_of(ALPHA)), new)
+    merged, edited = merged_body(entry_of(ALPHA, body=old), new)
     assert edited
     assert merged.startswith("# My own title")
     assert "looks ugly" in merged

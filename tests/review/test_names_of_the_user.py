@@ -8,12 +8,12 @@ import pytest
 from memoryvault.pipelines.review import Reject, Supersede
 from memoryvault.pipelines.routing import MOST_PIECES
 from memoryvault.runtime.errors import MemoryVaultError, PathRefused
+from memoryvault.services.entry_names import find_by_fingerprint
 from memoryvault.services.evolving import evolve
 from memoryvault.services.journal import Change, text_of
 from memoryvault.services.scrubbing import scrub_everything
 from memoryvault.services.undoing import Selector
 from memoryvault.vault.entry import Source
-from memoryvault.vault.registry import find_by_fingerprint
 from memoryvault.vault.scrubbed import Scrubbed
 
 from .support import CHOICE, GUESS, RULE, Bed, said

@@ -96,9 +96,13 @@ def test_missing_skill_is_archived_and_restored(bed: Bed, repo: Path) -> None:
     index(bed)
     bed.edit(ALPHA, "Source:", "Mine.\n\nSource:")
     shutil.move(repo / "alpha", bed.root / "aside")
+    before = bed.store.read(ALPHA).text
     assert index(bed).archived == 1
     archived = bed.store.read("personal-private/_archive/my-skills--alpha.md")
     assert archived.status == "archived"
+    (bed.vault / ALPHA).write_text(before, "utf-8")  # as after a crash before the old file was removed
+    assert index(bed).archived == 1
+    assert len(list((bed.vault / "personal-private/_archive").iterdir())) == 1
     shutil.move(bed.root / "aside", repo / "alpha")
     assert index(bed).restored == 1
     assert "Mine." in text(bed, "my-skills--alpha")

@@ -20,11 +20,11 @@ from memoryvault.runtime.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from memoryvault.services.entry_names import find_by_fingerprint
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.vault import store as store_module
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import Entry, content_hash, fingerprint, parse_entry
-from memoryvault.vault.registry import find_by_fingerprint, find_by_fingerprints
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 
@@ -133,7 +133,6 @@ def test_a_humans_edit_in_between_is_never_overwritten(store: VaultStore, vault:
     (vault / PATH).write_text("the human's words")
     for attempt in (
         lambda: store.update(PATH, entry.content_hash, fields={"status": "resolved"}),
-        lambda: store.move(PATH, "a/b.md", entry.content_hash),
         lambda: store.remove(PATH, entry.content_hash),
         lambda: store.write_text(PATH, Scrubbed("y"), entry.content_hash),
     ):
@@ -163,27 +162,6 @@ def test_what_a_human_writes_while_the_new_file_is_being_written_stays(
             store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     assert (vault / PATH).read_text() == "the human's words"
     assert files(vault) == [PATH]
-
-
-def test_a_move_changes_place_and_fields_together_and_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
-    entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
-    before = (vault / "a/x.md").read_bytes()
-    store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
-    (vault / "a/x.md").write_bytes(before)  # as after a crash before the old file was removed
-    moved = store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
-    assert (moved.path, moved.status) == ("b/x.md", "archived")
-    assert files(vault) == ["b/x.md"]
-    with pytest.raises(EntryNotFound):
-        store.move("a/x.md", "c/x.md", None)
-
-
-def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
-    entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
-    store.create("b/x.md", {"kind": "fix"}, None, Scrubbed("other"))
-    for target in ("b/x.md", "a/x.md"):
-        with pytest.raises(EntryExists):
-            store.move("a/x.md", target, entry.content_hash)
-    assert files(vault) == ["a/x.md", "b/x.md"]
 
 
 def test_a_generated_note_is_written_only_when_it_changed(store: VaultStore, vault: Path) -> None:
@@ -248,7 +226,8 @@ def test_a_folder_that_is_empty_goes_with_what_was_taken_out_of_it(store: VaultS
     store.create("personal-private/_idea-incubator/two/_index.md", fields, None, Scrubbed("Text."))
     store.move_folder("personal-private/_idea-incubator/two", "personal-private/_archive/two")
     assert folders(vault) == ["personal-private", "personal-private/_archive", "personal-private/_archive/two"]
-    store.move("personal-private/_archive/two/_index.md", "personal-private/two.md", None)
+    store.create("personal-private/two.md", fields, None, Scrubbed("Text."))
+    store.remove("personal-private/_archive/two/_index.md", None)
     assert folders(vault) == ["personal-private"]
     store.remove("personal-private/two.md", None)
     assert folders(vault) == ["personal-private"], "a group stays"
@@ -315,11 +294,7 @@ def test_a_path_that_is_no_name_in_the_vault_is_refused(store: VaultStore, vault
     with pytest.raises(PathRefused) as caught:
         store.create(bad, {"kind": "fix"}, None, Scrubbed("x"))
     assert "\n" not in str(caught.value)
-    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
-    with pytest.raises(PathRefused):
-        store.move(PATH, bad, entry.content_hash)
-    assert files(vault) == [PATH]
-    assert files(vault.parent) == [f"MemoryVault/{PATH}", "state/vault.lock"]
+    assert files(vault.parent) == []
 
 
 @pytest.mark.parametrize("bad", ["../x.md", "/etc/passwd", "a/\0.md", "", f"x/{'a' * 300}.md", "a/" * 3_000 + "x.md"])
@@ -458,21 +433,11 @@ def test_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, title: str 
 # Finding what is remembered already
 
 
-ONE, TWO = fingerprint("one"), fingerprint("two")
+ONE = fingerprint("one")
 
 
 def save(store: VaultStore, path: str, mark: str, status: str = "active") -> None:
     store.create(path, {"kind": "fix", "status": status, "fingerprint": mark}, None, Scrubbed("Body."))
-
-
-def test_several_are_found_in_one_pass(store: VaultStore) -> None:
-    save(store, "personal-private/fix/a.md", ONE)
-    save(store, "personal-private/fix/b.md", TWO)
-    found = find_by_fingerprints(store, [TWO, ONE, fingerprint("three")])
-    assert [entry.slug for entry in found[ONE]] == ["a"]
-    assert [entry.slug for entry in found[TWO]] == ["b"]
-    assert found[fingerprint("three")] == []
-    assert find_by_fingerprints(store, []) == {}
 
 
 def test_the_digits_in_a_body_are_not_a_fingerprint(store: VaultStore) -> None:
