@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryvault.index import file_check
 from memoryvault.index.embedder import EncodedTexts
 from memoryvault.index.engine import RecallQuery
 from memoryvault.index.filters import MOST_CLAUSES, parse_filter
@@ -335,8 +337,14 @@ def test_a_scan_of_the_files_looks_at_notes_alone(bed: Bed) -> None:
     assert time.monotonic() - begun < 5
 
 
-def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes: Bed) -> None:
+def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(
+    notes: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between two walks the index still knows it, and a hit whose file has changed is read again."""
+    with monkeypatch.context() as patch:
+        assert "release-pair" in slugs(notes.engine().recall(RecallQuery("release pair coordination")))
+        patch.setattr(file_check, "open", Mock(side_effect=PermissionError), raising=False)  # Root may read all.
+        assert slugs(notes.engine().recall(RecallQuery("release pair coordination"))) == []
     outside = notes.root / "outside.md"
     outside.write_text("The release pair of another folder: hunter22.")
     note = notes.vault / "personal-private/workflow/release-pair.md"

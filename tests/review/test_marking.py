@@ -11,7 +11,6 @@ from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.entry_decisions import mark_always, mark_guard
 from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.tests.support.command import Command
-from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
 
@@ -116,8 +115,6 @@ def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, memory: 
     memory("always", "tabs")
     assert memory("always").out.splitlines()[1].strip() == TABS
     memory("always", "--off", code=2)
-    (ask.store.vault / "personal-private" / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
-    assert "personal-private/huge.md" in memory("always").err
 
 
 def test_an_agent_may_see_what_every_session_gets(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:
