@@ -55,9 +55,6 @@ SILENT_HOOK_DAYS = 7
 SYNC_TRACES = (".stfolder", ".stversions", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".sync")
 """Names that sync clients leave in a synced folder or above it."""
 SYNC_FOLDERS = ("dropbox", "onedrive", "nextcloud", "google drive", "cloudstorage", "mobile documents", "syncthing")
-NAMED = 3
-"""How many files a line names; the rest is counted."""
-
 EVERY_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
 """Events of every session with a prompt."""
 TOOL_CALL = "PreToolUse"
@@ -272,8 +269,8 @@ def sync_clients(context: Context) -> Finding:
     """No sync client left copies of notes, which are not indexed."""
     copies = copy_paths(context.store)
     if copies:
-        named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
-        return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")
+        todo = "`memory review` shows both texts and lets you choose"
+        return Finding("sync conflicts", "note", ", ".join(copies), todo)
     return Finding("sync conflicts", "ok", "none")
 
 
@@ -301,14 +298,10 @@ def headers(context: Context) -> Finding:
             faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
         elif (meant := meant_status(status)) != status:
             faults.append(f"status {status!r} in {path} is none of ours; did you mean {meant}?")
-    todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"
+    todo = "what cannot be read is not recalled; of what is too large, the beginning at most"
+    todo = "mend the line in an editor" if faults else todo
     faults = unreadable + faults
-    told = f"not recalled, since Obsidian is to fill them in: {_first_of(templates, ', ')}" if templates else ""
+    told = f"not recalled, since Obsidian is to fill them in: {', '.join(templates)}" if templates else ""
     if not faults:
         return Finding("headers", "ok", "; ".join(filter(None, ("all can be read", told))))
-    return Finding("headers", "note", "; ".join(filter(None, (_first_of(faults, "; "), told))), todo)
-
-
-def _first_of(names: Sequence[str], between: str) -> str:
-    more = f"{between}and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return between.join(names[:NAMED]) + more
+    return Finding("headers", "note", "; ".join(filter(None, (*faults, told))), todo)

@@ -42,7 +42,6 @@ from .output import (
     print_json,
     print_result,
     print_table,
-    report_passed_over,
     result_path,
     with_home,
 )
@@ -156,7 +155,6 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)
     else:
         print('there are no ideas: memory idea "TITLE" "SUMMARY" writes one down')
-    report_passed_over(context.store.passed_over)
     return 0
 
 

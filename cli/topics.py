@@ -23,7 +23,6 @@ from .output import (
     print_json,
     print_result,
     print_table,
-    report_passed_over,
     result_path,
 )
 from .save import read_body
@@ -87,7 +86,6 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
         print_table(("slug", "type", "updated", "says"), rows)
     else:
         print(f"{topics.project} has no topics")
-    report_passed_over(context.store.passed_over)
     return 0
 
 

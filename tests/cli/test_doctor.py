@@ -397,10 +397,12 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
     (folder / "huge.md").unlink()
     put_note(folder, "short.md", kind="fix", title="Deploys: the short way")
     put_note(folder, "slip.md", status="dismised")
+    put_note(folder, "also-short.md", kind="fix", title="Builds: the short way")
     put_note(folder, "merge.md", "<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic", kind="fix")
     found = dict(CHECKS)["headers"](context)
     assert found.grade == "note"
     assert "fix/short.md, line 3: title: Deploys: the short way" in found.detail
+    assert "fix/also-short.md, line 3: title: Builds: the short way" in found.detail
     assert "fix/merge.md, line 5: <<<<<<< HEAD" in found.detail
     slip = "status 'dismised' in personal-private/fix/slip.md is none of ours; did you mean dismissed?"
     assert slip in found.detail
