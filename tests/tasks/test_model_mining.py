@@ -365,10 +365,10 @@ def test_the_user_s_own_agent_mines(sandbox: Sandbox, name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["claude", "codex"])
-@pytest.mark.parametrize("mode", ["garbage", "no answer"])
+@pytest.mark.parametrize("mode", ["garbage", "no answer", "error object", "ok"])
 def test_a_session_that_the_agent_could_not_read_in_full_is_read_again(sandbox: Sandbox, name: str, mode: str) -> None:
     stand_in = StandInAgent(sandbox.root / "bin", name)
-    stand_in.tell(mode)
+    stand_in.tell(mode, answer={"error": {"type": "rate_limit_error"}})  # In the mode `ok`, as if it were the answer.
     choose(sandbox, miner=name, agent_command=str(stand_in.program))
     run_session(sandbox)
     assert list(sandbox.vault.rglob("*.md")) == []
