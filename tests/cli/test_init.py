@@ -437,3 +437,12 @@ def test_init_says_that_it_takes_the_skill_out_where_memory_is_switched_off(sand
     value = {off: "false" if off == "MEMORY_ENABLED" else "true"}
     said = [sandbox.run("init", "--yes", env=value).stderr.count("the skill `memory` is taken out of") for _ in "12"]
     assert (said, folder.exists()) == ([1, 0], False)
+
+
+def test_a_switch_takes_out_and_brings_back_the_skill_of_every_host(sandbox: ForkedSandbox) -> None:
+    folders = [sandbox.root / "home" / host / "skills" / "memory" for host in (".claude", ".codex", ".copilot")]
+    sandbox.run("init", "--yes", "--host", "claude", "--host", "codex")
+    for off, there in (("true", []), ("false", folders[:2])):
+        said = sandbox.run("init", "--yes", env={"MEMORY_DISABLE_AUTO_MEMORY": off}).stderr
+        assert [folder for folder in folders if folder.exists()] == there
+        assert said.count("the skill `memory` ") == 2, "what is done is announced"
