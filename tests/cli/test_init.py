@@ -446,8 +446,9 @@ def test_no_empty_extension_stays(sandbox: ForkedSandbox, tmp_path: Path, outsid
     """Of what was taken out by hand, or lies outside the home."""
     home = tmp_path / "elsewhere" if outside else sandbox.root / "home" / ".gemini"
     put(home / "settings.json", "{}")
-    env = {"MEMORY_GEMINI_HOME": str(home)}
+    env = {"MEMORY_HOSTS_GEMINI_HOME": str(home)}
     sandbox.run("init", "--yes", "--host", "gemini", env=env)
+    assert (home / "extensions/memoryvault/skills").is_dir()
     if not outside:
         (home / "extensions/memoryvault/hooks/hooks.json").unlink()
     sandbox.run("uninstall", env=env)
