@@ -20,6 +20,7 @@ from memoryvault.index.scope import Scope
 from memoryvault.index.store import row_of
 from memoryvault.tests.index.bed import TODAY, Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.entry import parse_entry
 
@@ -95,6 +96,9 @@ def test_entries_of_another_project_stay_out(projects: Bed, dense: bool) -> None
         ("a/_idea-incubator/x/_index.md", "incubating", False, {"statuses": frozenset({"active", "incubating"})}),
         ("a/_idea-incubator/x/_index.md", "active", True, {}),
         ("a/fix/x.md", "superseded", False, {"filter": "status=superseded"}),
+        ("a/_archive/x.md", "superseded", False, {"filter": "NOT status=active"}),
+        ("a/_review/x.md", "pending", False, {"filter": "status!=active AND NOT kind=fix"}),
+        ("a/fix/x.md", "Draft", True, {"filter": "NOT status=active"}),
         ("a/fix/x.md", "Draft", True, {"filter": "status=draft"}),  # Only our own words take a note out of use.
     ],
 )
@@ -105,7 +109,11 @@ def test_what_is_hidden_appears_only_when_it_is_named(
     bed.refresh()
     assert bool(bed.recall("quokka migration").hits) is shown_by_default
     assert bool(bed.recall("quokka migration", dense=False).hits) is shown_by_default
-    assert len(bed.recall("quokka migration", **asked).hits) == 1
+    put(bed.vault / "a/plain.md", "The quokka migration, in a note without a header.")
+    bed.refresh()
+    found = [hit.path for hit in bed.recall("quokka migration", **asked).hits]
+    assert found.count(path) == 1
+    assert ("a/plain.md" in found) == ("filter" not in asked)
 
 
 def test_a_statement_without_a_confidence_counts_as_said_plainly(bed: Bed) -> None:
