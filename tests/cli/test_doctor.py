@@ -260,6 +260,13 @@ def test_a_full_disk_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_file_that_others_can_read_is_a_fault(context: Context) -> None:
+    stop = Path(context.state.stop_file)
+    stop.touch()  # Empty, it is no secret: it has the mode that the user's umask gives.
+    os.chmod(stop, 0o644)
+    assert doctor_checks.permissions(context).grade == "ok"
+    stop.write_text("because of the release\n")
+    assert doctor_checks.permissions(context).grade == "fault"
+    stop.unlink()
     path = Path(context.state.log_file)
     path.touch()
     os.chmod(path, 0o644)
@@ -267,16 +274,6 @@ def test_a_file_that_others_can_read_is_a_fault(context: Context) -> None:
     assert found.grade == "fault"
     assert str(path) in found.detail
     assert "chmod" in found.todo
-
-
-def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
-    """Made with `touch`, it has the mode that the user's umask gives."""
-    stop = Path(context.state.stop_file)
-    stop.touch()
-    os.chmod(stop, 0o644)
-    assert doctor_checks.permissions(context).grade == "ok"
-    stop.write_text("because of the release\n")
-    assert doctor_checks.permissions(context).grade == "fault"
 
 
 @pytest.mark.parametrize(
