@@ -13,7 +13,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE
 from .context import Context
 from .list_entries import as_json, print_entry
-from .output import add_json, note, print_json, print_result, report_passed_over
+from .output import add_json, note, print_json, print_result
 from .show import NAME
 
 EPILOG = """example:
@@ -43,7 +43,6 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     else:
         for entry in given:
             print_entry(entry)
-    report_passed_over(context.store.passed_over)
     return 0
 
 

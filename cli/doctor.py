@@ -36,7 +36,6 @@ from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .doctor_checks import (
-    NAMED,
     Finding,
     Grade,
     ending_transcripts,
@@ -234,7 +233,7 @@ def _index(context: Context) -> Finding:
     if stats.pending:
         detail += f", {stats.pending} without a vector"
     if report.failed:
-        named = ", ".join(report.failed[:NAMED])
+        named = ", ".join(report.failed)
         return Finding("index", "note", f"{detail}; not readable: {named}", "mend those files, or their permissions")
     if not_searched := [*_not_searched(context.vault)]:
         return Finding("index", "note", f"{detail}; not searched: {'; '.join(not_searched)}", TODO_OF_LEFT_OUT)
@@ -247,8 +246,7 @@ def _not_searched(vault: Path) -> Iterator[str]:
     links, in_the_cloud, unreadable = list_left_out(vault)
     yield from unreadable
     if links:
-        named = ", ".join(f"{path} (a link to {os.path.realpath(vault / path)})" for path in links[:NAMED])
-        yield named + (f" and {len(links) - NAMED} more links" if len(links) > NAMED else "")
+        yield ", ".join(f"{path} (a link to {os.path.realpath(vault / path)})" for path in links)
     if in_the_cloud:
         yield f"{counted(len(in_the_cloud), 'note')} that the cloud client has not downloaded"
 

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,26 +21,31 @@ from ..hooks.client import adapter_of
 from ..hooks.install import (
     EVENTS,
     STUB,
+    file_of,
     installed_events,
     launcher_in,
     plugin_installed,
     started_by,
     switched_off,
 )
-from ..hooks.wiring import WIRINGS, hook_argv, is_wired, wired_events
+from ..hooks.wiring import CLAUDE, WIRINGS, hook_argv, is_wired, wired_events
 from ..runtime.background import may_start
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import EntryNotFound, MemoryVaultError
+from ..runtime.hooklog import utc_stamp
 from ..runtime.settings import Settings
 from ..services.conflicts import copy_paths
 from ..services.corpus.backfill import plan_corpus
 from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
+from ..sources.transcripts.hosts import open_transcript
 from ..tasks.queue.units import service_manager
 from ..vault.frontmatter import find_fault
 from ..vault.header import TEMPLATE, in_templates, out_of_use, skim, split_header
 from ..vault.listing import list_notes
+from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
 from ..vault.statuses import meant_status
+from ..vault.turn import Origin
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
 from .output import home_path
@@ -49,11 +55,9 @@ SILENT_HOOK_DAYS = 7
 SYNC_TRACES = (".stfolder", ".stversions", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".sync")
 """Names that sync clients leave in a synced folder or above it."""
 SYNC_FOLDERS = ("dropbox", "onedrive", "nextcloud", "google drive", "cloudstorage", "mobile documents", "syncthing")
-NAMED = 3
-"""How many files a line names; the rest is counted."""
-
 EVERY_SESSION = ("SessionStart", "UserPromptSubmit", "Stop")
 """Events of every session with a prompt."""
+TOOL_CALL = "PreToolUse"
 LEAST_OF_OTHERS = 3
 TRIAL_SECONDS = 10.0
 
@@ -220,33 +224,53 @@ def last_hook(context: Context) -> Finding:
     detail = f"{newest.event} {ago(min(newest.at, now), now)}, {newest.result or 'unknown'}, {took} ms"
     if newest.result in ("error", "no payload"):  # Without input it recorded and recalled nothing.
         return Finding("last hook", "fault", detail, "see `memory service logs --event hook`")
-    if absent := _absent_events(context, runs):
-        what, brought = absent
+    if said := "; ".join(filter(None, (_absent_of(host, context, runs) for host in WIRINGS))):
         todo = "`memory init` again; if it stays so, the agent does not run this hook: see its own log"
-        return Finding("last hook", "fault", f"no {what} in {SILENT_HOOK_DAYS} days, but {brought}", todo)
+        return Finding("last hook", "fault", said, todo)
     return Finding("last hook", "ok", detail)
 
 
-def _absent_events(context: Context, runs: Sequence[HookRun]) -> tuple[str, str] | None:
-    """Wired events of EVERY_SESSION that never came, and those that came LEAST_OF_OTHERS times; None without both."""
-    came = Counter(run.event for run in runs)
-    wired = {
-        adapter_of(host).EVENTS.get(event, event) for host in WIRINGS for event in wired_events(host, context.settings)
-    }
-    wired |= {*EVENTS} if plugin_installed(context.settings) else set()
+def _absent_of(host: str, context: Context, runs: Sequence[HookRun]) -> str:
+    """Name the wired events of a host that never came, and what came LEAST_OF_OTHERS times; '' without both."""
+    wiring, settings = WIRINGS[host], context.settings
+    came = Counter(run.event for run in runs if run.host == host)
+    wired = {adapter_of(host).EVENTS.get(event, event) for event in wired_events(host, settings)}
+    if host == CLAUDE and plugin_installed(settings):
+        wired |= {*EVENTS}
+    others = [f"{count} {event}" for event, count in came.items() if count >= LEAST_OF_OTHERS]
     absent = [event for event in EVERY_SESSION if event in wired and not came[event]]
-    others = {event: count for event, count in came.items() if count >= LEAST_OF_OTHERS}
+    if (not absent or not others) and TOOL_CALL in wired:
+        calls = _sessions_with_calls(host, context)
+        absent, others = [TOOL_CALL] * (calls >= LEAST_OF_OTHERS), [f"{calls} sessions ran commands"]
     if not absent or not others:
-        return None
-    return " and no ".join(absent), " and ".join(f"{count} {event}" for event, count in others.items())
+        return ""
+    return f"no {' and no '.join(absent)} of {wiring.title} in {SILENT_HOOK_DAYS} days, but {' and '.join(others)}"
+
+
+def _sessions_with_calls(host: str, context: Context) -> int:
+    """Count sessions of SILENT_HOOK_DAYS that ran commands and began after the last tool call that a hook saw, or
+    after these hooks were wired, or installed."""
+    markers, seen = context.state.markers, Path(context.state.root, "run", f"{TOOL_CALL}-{host}")
+    files = (file_of(WIRINGS[host], context.settings), STUB, seen)
+    since = max(time.time() - SILENT_HOOK_DAYS * SECONDS_PER_DAY, *(os.stat(f).st_mtime for f in files if f.exists()))
+    count = 0
+    for state in (START, REFLECTED):
+        for session in list_markers(markers, state):
+            marker = read_marker(marker_path(markers, session, state))
+            if marker is None or marker.host != host or marker.started_at <= utc_stamp(since):
+                continue
+            with suppress(OSError):
+                turns = open_transcript(Path(marker.transcript), 0, host)
+                count += any(turn.origin is Origin.TOOL_USE and turn.tool and turn.tool.command for turn in turns)
+    return count
 
 
 def sync_clients(context: Context) -> Finding:
     """No sync client left copies of notes, which are not indexed."""
     copies = copy_paths(context.store)
     if copies:
-        named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
-        return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")
+        todo = "`memory review` shows both texts and lets you choose"
+        return Finding("sync conflicts", "note", ", ".join(copies), todo)
     return Finding("sync conflicts", "ok", "none")
 
 
@@ -274,14 +298,10 @@ def headers(context: Context) -> Finding:
             faults.append(f"{path}, line {fault[0]}: {fault[1].strip()[:60]}")
         elif (meant := meant_status(status)) != status:
             faults.append(f"status {status!r} in {path} is none of ours; did you mean {meant}?")
-    todo = "mend the line in an editor" if faults else "nothing of it is recalled until it can be read"
+    todo = "what cannot be read is not recalled; of what is too large, the beginning at most"
+    todo = "mend the line in an editor" if faults else todo
     faults = unreadable + faults
-    told = f"not recalled, since Obsidian is to fill them in: {_first_of(templates, ', ')}" if templates else ""
+    told = f"not recalled, since Obsidian is to fill them in: {', '.join(templates)}" if templates else ""
     if not faults:
         return Finding("headers", "ok", "; ".join(filter(None, ("all can be read", told))))
-    return Finding("headers", "note", "; ".join(filter(None, (_first_of(faults, "; "), told))), todo)
-
-
-def _first_of(names: Sequence[str], between: str) -> str:
-    more = f"{between}and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return between.join(names[:NAMED]) + more
+    return Finding("headers", "note", "; ".join(filter(None, (*faults, told))), todo)

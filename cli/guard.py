@@ -105,6 +105,8 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
 
 
 def _print_state(args: argparse.Namespace, context: Context) -> int:
+    for _ in context.store.contents():
+        pass  # To name the notes that cannot be read, and so may be rules.
     on, rules = _are_actions_wired(context.settings), count_rules(context.settings)
     value = {"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}}
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])

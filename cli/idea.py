@@ -42,7 +42,6 @@ from .output import (
     print_result,
     print_rows,
     print_table,
-    report_passed_over,
     result_path,
     with_home,
 )
@@ -147,7 +146,6 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     ]
     none = 'there are no ideas: memory idea "TITLE" "SUMMARY" writes one down'
     print_rows(args, value, ("slug", "status", "since", "seen", "in Ideas.md", "says"), rows, none)
-    report_passed_over(context.store.passed_over)
     return 0
 
 

@@ -17,7 +17,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, counted, cut, in_line, note, print_json, report_passed_over
+from .output import add_json, counted, cut, in_line, note, print_json
 from .review import list_waiting
 
 EPILOG = """example:
@@ -46,7 +46,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _list(args, context, reviewer)
     for problem in reviewer.waiting_and_unreadable(INBOX)[1].values():
         note(f"memory: {problem}")
-    report_passed_over(context.store.passed_over)
     steps, entries = plan_triage(context.settings, reviewer)
     if args.dry_run or not args.yes:
         return _show(args, steps, entries)
@@ -66,7 +65,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _list(args: argparse.Namespace, context: Context, reviewer: Reviewer) -> int:
     waiting, unreadable = reviewer.waiting_and_unreadable(INBOX)
-    report_passed_over(reviewer.store.passed_over)
     list_waiting(context, likeliest_first(waiting), unreadable, is_inbox=True, as_json=args.json)
     if waiting and not args.json:
         days = [day for entry in waiting if (day := parse_local_day(entry.surfaced_at or entry.created))]

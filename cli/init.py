@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,7 +23,14 @@ from ..index.model_download import endpoint_of
 from ..index.models import is_installed, lacks_only_weights, why_not_loaded
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..runtime.background import CannotStart, allow_starts
-from ..runtime.errors import IndexUnavailable, ModelUnavailable, QueueUnavailable, UsageError, VaultUnavailable
+from ..runtime.errors import (
+    IndexUnavailable,
+    ModelUnavailable,
+    QueueUnavailable,
+    SettingsError,
+    UsageError,
+    VaultUnavailable,
+)
 from ..runtime.paths import ensure_state
 from ..runtime.settings import Settings, compile_snapshot, load_settings
 from ..services.active_counts import count_active, count_indexed_entries
@@ -283,7 +290,7 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], days: int) 
                     f"memory: {wiring.title} seems not to be installed: {home_path(home)} is not there; "
                     f"`memory init --host NAME` wires another: {others}"
                 )
-    for host in hosts:
+    for host in (*hosts, *_other_skills(hosts, settings)):
         if is_wanted(host, settings):
             note(f"memory: the skill `{SKILL}` goes into {home_path(skill_folder(host, settings))}")
         elif has_skill(host, settings):
@@ -351,7 +358,7 @@ def _wire_hosts(hosts: Collection[str], settings: Settings) -> Mapping[str, Wiri
         print(error.by_hand)
         raise
     warnings = [warning for each in done.values() for warning in each.warnings]
-    for host in hosts:
+    for host in (*hosts, *_other_skills(hosts, settings)):
         if is_wanted(host, settings):
             warnings.append(install_skill(host, settings))
         else:
@@ -359,6 +366,16 @@ def _wire_hosts(hosts: Collection[str], settings: Settings) -> Mapping[str, Wiri
     for warning in filter(None, warnings):
         note(f"memory: {warning}")
     return done
+
+
+def _other_skills(hosts: Collection[str], settings: Settings) -> Iterator[str]:
+    """Yield the other hosts whose skill goes, or whose hooks are ours and whose skill comes back: a switch that says
+    whether it is wanted was changed."""
+    for host in HOSTS:
+        with suppress(SettingsError):  # A damaged file of an agent that was not named.
+            has = has_skill(host, settings)
+            if host not in hosts and is_wanted(host, settings) != has and (has or wired_events(host, settings)):
+                yield host
 
 
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> tuple[Plan, bool, Progress | None]:

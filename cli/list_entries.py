@@ -25,7 +25,7 @@ from ..vault.pending import group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
-from .output import add_json, fitted, in_line, note, print_json, report_passed_over
+from .output import add_json, fitted, in_line, note, print_json
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -74,7 +74,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
-    report_passed_over(store.passed_over)
     if not args.json and (told := waiting_sessions_notice(context.settings, is_wired)):
         note(f"memory: {told}")
     return 0

@@ -300,7 +300,13 @@ def _run(arguments: Sequence[str]) -> int:
         context = _forced() if args.force else Context(os.environ)
         require_allowed(args.command, COMMANDS[args.command], args, context)
         _end_interrupted_change(context)
-        return int(args.run(args, context))
+        try:
+            return int(args.run(args, context))
+        finally:  # Lists and searches go on without the notes that cannot be read.
+            if "store" in vars(context):
+                for problem in context.store.passed_over.values():
+                    if problem != str(sys.exception()):
+                        _print_error(problem)
     except OutputRefused:
         raise
     except MemoryVaultError as error:

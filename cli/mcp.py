@@ -28,7 +28,7 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from .. import __version__
-from ..index.filters import named_values, parse_filter
+from ..index.filters import asked_values, named_values, parse_filter
 from ..index.recall import recall_entries
 from ..runtime.days import effective_day, parse_local_day
 from ..runtime.errors import EntryNotFound, MemoryVaultError, UsageError
@@ -231,7 +231,7 @@ class _Tools:
     def _within_bounds(self, expression: str | None, all_projects: bool) -> str | None:
         """The filter, limited to what an agent may see: what one names, recall shows. Raises UsageError."""
         tree = parse_filter(expression, date.max)  # what is named depends on no day
-        if named_values(tree, "folder") or named_values(tree, "status") - {ACTIVE}:
+        if named_values(tree, "folder") or named_values(tree, "status") - (asked_values(tree, "status") & {ACTIVE}):
             raise UsageError("filter: only active entries are recalled here, none of a special folder: name neither")
         if RESEARCH_KIND in named_values(tree, "kind"):
             raise UsageError(f"filter: {RESEARCH_KIND} holds strangers' text and is not recalled here")

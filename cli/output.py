@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -60,12 +60,6 @@ def print_rows(
     else:
         print(none)
     return 0
-
-
-def report_passed_over(problems: Mapping[str, str]) -> None:
-    """Print the notes that a list could not read (`VaultStore.passed_over`) to stderr."""
-    for problem in problems.values():
-        note(f"memory: {problem}")
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..index.filters import asked_values, named_values, parse_filter
+from ..index.filters import asked_values, parse_filter
 from ..index.protocol import MAX_K
 from ..index.recall import DEGRADED_MESSAGES, RecallAnswer, recall_entries
 from ..runtime.days import effective_day, local_today
@@ -132,7 +132,7 @@ def _note_what_was_left_out(args: argparse.Namespace, request: Mapping[str, Any]
         note(f"memory: searched the entries {whose}; --all-projects searches all")
     tree = parse_filter(request["filter"], local_today())
     if tree is not None:
-        report_missing(named_values(tree, "kind"), context.store)
+        report_missing(asked_values(tree, "kind"), context.store)
 
 
 def _print_hits(hits: Sequence[Mapping[str, Any]]) -> None:

@@ -34,7 +34,7 @@ from .context import Context
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, in_line, note, print_json, print_result, print_table, report_passed_over
+from .output import add_json, in_line, note, print_json, print_result, print_table
 from .review_dialogue import Dialogue, day_said, summarize
 from .settings_file import write_setting
 
@@ -98,7 +98,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     torn = [] if args.json else notes_in_conflict(reviewer.store)
     for path in torn:
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
-    report_passed_over(reviewer.store.passed_over)
     if args.list or (args.json and not args.decide):
         return list_waiting(
             context, waiting, unreadable, is_inbox=args.inbox, as_json=args.json, copies=copies, torn=torn

@@ -23,7 +23,6 @@ from .output import (
     print_json,
     print_result,
     print_rows,
-    report_passed_over,
     result_path,
 )
 from .save import read_body
@@ -83,7 +82,6 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     value = [{key: value for key, value in asdict(topic).items() if key != "body"} for topic in found]
     rows = [(t.slug, t.type or "-", t.updated or "-", cut(t.description, COLUMN_CHARACTERS)) for t in found]
     print_rows(args, value, ("slug", "type", "updated", "says"), rows, f"{topics.project} has no topics")
-    report_passed_over(context.store.passed_over)
     return 0
 
 

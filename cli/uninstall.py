@@ -10,8 +10,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from ..hooks.extension import extension_folder
 from ..hooks.install import PLUGIN, WiringOutcome, plugin_installed, settings_file_of
-from ..hooks.skill import remove_skill
+from ..hooks.skill import SKILL, remove_skill
 from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
@@ -73,8 +74,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
         stopped = stop_background(state, "worker", "recall")
     skills = [folder for host in HOSTS if (folder := remove_skill(host, settings)) is not None]
     home = Path(home_folder(context.env))
-    for place in (*(each.settings_file for each in hosts.values() if each.changed), *skills):
-        remove_empty_folders(place, home)
+    places = [*(each.settings_file for each in hosts.values() if each.changed), *skills]
+    extension = extension_folder(settings)
+    if extension.is_dir():  # It is ours, wherever it is; what is in it may have been taken out by hand.
+        places += [extension / "hooks" / "hooks.json", extension / "skills" / SKILL]
+    for place in places:
+        remove_empty_folders(place, home, extension)
     done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
         print_json(_as_json(done, settings))
@@ -100,10 +105,10 @@ def _as_json(done: Uninstalled, settings: Settings) -> dict[str, Any]:
     }
 
 
-def remove_empty_folders(place: Path, home: Path) -> None:
-    """Remove the folders that a file was in, up to the first that is not empty; those below the home alone."""
+def remove_empty_folders(place: Path, home: Path, ours: Path) -> None:
+    """Remove the folders that a file was in, up to the first that is not empty; those below the home, and `ours`."""
     with suppress(OSError):
-        for folder in takewhile(lambda above: home in above.parents, place.parents):
+        for folder in takewhile(lambda above: home in above.parents or above.is_relative_to(ours), place.parents):
             folder.rmdir()
 
 

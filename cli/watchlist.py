@@ -16,7 +16,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, note, print_json, print_result, print_rows, report_passed_over
+from .output import add_json, note, print_json, print_result, print_rows
 from .terminal import LEAVE, read_key
 
 EPILOG = """example:
@@ -52,9 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"`memory skills watchlist {args.action}` takes no name")
         if args.action == "review":
             return _review(args, context, watchlist, today)
-        listed = _list(args, watchlist.all() if args.all else watchlist.waiting(today), today)
-        report_passed_over(context.store.passed_over)
-        return listed
+        return _list(args, watchlist.all() if args.all else watchlist.waiting(today), today)
     source, pattern = _names(args)
     decision = _decision(args, today)
     path = watchlist.find(source, pattern)

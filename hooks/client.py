@@ -104,6 +104,7 @@ class Hook:
             return
         if log_file and self.call is not None:
             self.fields["hook"] = self.call.event
+            self.fields["host"] = self.call.host
             self.fields["session"] = self.call.session
             self.fields["duration_ms"] = round((time.monotonic() - self.started) * 1000, 1)
             hooklog.append(log_file, level, "hook", result=result, **self.fields)
@@ -215,7 +216,13 @@ def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
-    """Print the rules on a tool call; return '' where there are none."""
+    """Print the rules on a tool call; return '' where there are none. Only a file's time, for `memory doctor`, tells
+    of the others: a line for each would crowd the log."""
+    try:
+        came = f"{settings['state']}/run/{call.event}-{call.host}"
+        os.close(os.open(came, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        hook.fields["error"] = str(error)
     if hasattr(hook.adapter, "answer_action"):
         answer_call = hook.adapter.answer_action
     elif call.event == "PreToolUse":

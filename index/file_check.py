@@ -104,11 +104,12 @@ class FileChecker:
             state = os.stat(file)
             if not is_regular(state):  # opening a pipe would block this thread for good
                 return FileCheck(FileStatus.UNREADABLE)
-            if state.st_mtime_ns == row.mtime_ns and state.st_size == row.size:
-                return FileCheck(FileStatus.UNCHANGED)
-            resolve_inside(self._vault, row.path)
-            with open(file, "rb") as stream:
-                return FileCheck(FileStatus.CHANGED, stream.read(MAX_FILE_BYTES))
+            is_changed = state.st_mtime_ns != row.mtime_ns or state.st_size != row.size
+            if is_changed:
+                resolve_inside(self._vault, row.path)
+            with open(file, "rb") as stream:  # Also of an unchanged file: rights may have changed alone.
+                data = stream.read(MAX_FILE_BYTES) if is_changed else b""
+            return FileCheck(FileStatus.CHANGED if is_changed else FileStatus.UNCHANGED, data)
         except PathRefused:
             return FileCheck(FileStatus.GONE)  # It has become a link that leaves the vault.
         except (FileNotFoundError, NotADirectoryError):

@@ -10,8 +10,8 @@ from typing import Any
 from ..runtime.layout import ALWAYS_LOAD
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
-from ..vault.entry import ACTIVE
-from .filters import Filter, admits_row, equals, named_values
+from ..vault.entry import ACTIVE, STATUSES
+from .filters import Filter, admits_row, asked_values, equals, named_values
 from .schema import IS_IN_USE_STATUS
 from .store import HIDDEN_FOLDERS
 
@@ -55,6 +55,8 @@ class Scope:
 
     def __post_init__(self) -> None:
         statuses = named_values(self.filter, "status")
+        if ACTIVE in statuses - asked_values(self.filter, "status"):
+            statuses = frozenset(STATUSES)  # What is not active is all else, wherever it lies.
         folders = self.include | named_values(self.filter, "folder")
         object.__setattr__(self, "_named_statuses", self.statuses | statuses)
         object.__setattr__(self, "_named_folders", folders)
@@ -66,7 +68,7 @@ class Scope:
 
     def _hidden_folders(self) -> frozenset[str]:
         named = self._named_folders
-        for status in named_values(self.filter, "status"):
+        for status in self._named_statuses:
             named |= _FOLDERS_OF_STATUS.get(status, frozenset())
         return HIDDEN_FOLDERS - named
 

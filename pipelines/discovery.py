@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from ..runtime.slug import slugify, source_slug
 from ..vault.note_text import unfenced
+from .scrub import Policy, scrub
 from .url_identity import canonical_url
 
 SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
@@ -22,6 +23,11 @@ MOST_KNOWN = 10_000
 LEAST_MOVED = 3
 """Least known titles that show that a feed has moved."""
 _KEY_CHARACTERS = 16
+_TOKEN_PARAMETER = re.compile(
+    r"([?&;#][\w.~%-]{0,60}(?:token|secret|passw|pwd|signature|credential|api_?key|jwt"
+    r"|(?<![a-z])(?:key|sig|auth|sid)(?![a-z]))[\w.~%-]{0,60}=)[^&;#\s<>\"')\]]+",
+    re.IGNORECASE,
+)
 
 
 class ListedItem(Protocol):
@@ -104,8 +110,14 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
         if key in new:
             key = pattern_key(f"{identity}#{name[1]}")
         names.add(name)
-        new[key] = Pattern(key, item.url, item.title, item.description, source)
+        url = item.url if item.url.startswith("file:") else _without_secrets(item.url, Policy.SECRETS)
+        new[key] = Pattern(key, url, _without_secrets(item.title), _without_secrets(item.description), source)
     return Novelty(tuple(new.values()), remembered(known, listed))
+
+
+def _without_secrets(text: str, policy: Policy = Policy.FULL) -> str:
+    """Scrub foreign text, and in its addresses also a token that only its parameter's name tells."""
+    return scrub(_TOKEN_PARAMETER.sub(r"\1[REDACTED-API-KEY]", text), policy)
 
 
 def remembered(known: Iterable[str], listed: Iterable[str]) -> tuple[str, ...]:

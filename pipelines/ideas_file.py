@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from ..runtime.layout import TRASH
 from ..vault.note_text import unfenced
 from ..vault.wording import cut
 from .candidate import without_opening
@@ -125,8 +126,14 @@ def sections(lines: list[str]) -> list[Section]:
 
 
 def links_to(link: str) -> re.Pattern[str]:
-    """Compile a pattern for `[[link]]`, with or without `.md`, a heading or an alias."""
-    return re.compile(r"\[\[\s*" + re.escape(link.removesuffix(".md")) + r"(?:\.md)?\s*(?=[\]|#])")
+    """Compile a pattern for `[[link]]`, with or without `.md`, a heading or an alias; for what `_shown` makes of it if
+    the note was deleted, too."""
+    name = re.escape(link.removesuffix(".md"))
+    return re.compile(rf"\[\[\s*{name}(?:\.md)?\s*(?:[|#][^\]]*)?\]\]|`{name}\.md` \(deleted\)")
+
+
+def _shown(link: str) -> str:
+    return f"`{link}` (deleted)" if f"/{TRASH}/" in link else f"[[{link}]]"
 
 
 def has_section(text: str | None, link: str) -> bool:
@@ -151,7 +158,8 @@ def promoted_line(day: date, folder: str) -> str:
 def relinked(text: str, link: str, new_link: str, line: str = "") -> str | None:
     """Replace the idea's link by `new_link` and insert `line` below it; a link that the user has rewritten stays.
 
-    None without a section, or if nothing changes.
+    One to a deleted idea becomes text in any case, since it would lead nowhere once the trash is emptied. None without
+    a section, or if nothing changes.
     """
     lines = _lines(text)
     found = _link_line(lines, link)
@@ -160,8 +168,9 @@ def relinked(text: str, link: str, new_link: str, line: str = "") -> str | None:
     _, number = found
     written = lines[number].strip()
     # Obsidian removes the ending `.md` when the idea's folder is renamed.
-    if written in (f"{LINK_LABEL}[[{link}]]", f"{LINK_LABEL}[[{link.removesuffix('.md')}]]"):
-        lines[number] = lines[number].replace(written, f"{LINK_LABEL}[[{new_link}]]")
+    ours = (_shown(link), f"[[{link}]]", f"[[{link.removesuffix('.md')}]]")
+    if f"/{TRASH}/" in new_link or written.removeprefix(LINK_LABEL) in ours:
+        lines[number] = links_to(link).sub(lambda _: _shown(new_link), lines[number])
     if line:
         newline = _newline_of(text)
         has_end = lines[number].endswith(("\n", "\r"))

@@ -58,6 +58,8 @@ def why_not_marked(entry: Entry) -> str:
         return f"it waits for your decision: `memory review --decide {entry.slug}=always` (or approve, remind)"
     if is_idea_path(entry.path):
         return "it is an idea"
+    if entry.kind in (TOPIC_KIND, INDEX_KIND) and not (entry.always_load or entry.guard):  # A mark can be taken off.
+        return "it is a note of the agent's own; `memory save` makes a rule of yours"
     return _why_not_in_use(entry)
 
 

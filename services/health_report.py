@@ -111,8 +111,8 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
     `now` is Unix time. Without `count_entries`, which is slow in a large vault, `entries` is None.
     """
     state, week, faults = settings.state, week_before(now), _Faults()
-    entries = faults.read(lambda: count_active(vault_store(settings))) if count_entries else None
     store = vault_store(settings)
+    entries = faults.read(lambda: count_active(store)) if count_entries else None
     waiting = faults.read(lambda: count_pending(store))
     ledger = faults.read(lambda: _read_ledger(settings))
     index = faults.read(lambda: _read_index(settings))

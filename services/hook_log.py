@@ -30,6 +30,8 @@ class HookRun(NamedTuple):
     result: str | None
     is_degraded: bool
     """Whether it was cut off at its budget or went without something."""
+    host: str = ""
+    """The agent that ran it; '' in a line of an older version."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ def run_of(line: Mapping[str, Any]) -> HookRun | None:
         ms=ms if is_number else None,
         result=None if result is None else str(result),
         is_degraded="degraded" in line,
+        host=str(line.get("host", "")),
     )
 
 

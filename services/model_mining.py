@@ -24,7 +24,7 @@ from ..runtime.errors import MemoryVaultError
 from ..runtime.json_text import parse_json
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
-from ..sources.completion import Completion, CompletionFailed, CompletionRequest
+from ..sources.completion import Completion, CompletionFailed, CompletionRequest, unanswered
 from ..tasks.queue.job import Retry
 from ..tasks.queue.kinds import Json
 from .completion import BudgetedCompleter, completer_of
@@ -189,6 +189,8 @@ class _WindowAsker:
             self._counts["windows_not_asked"] += 1
             return None
         completion = self._ask(window)
+        if not isinstance(completion.value.get("candidates"), list):
+            raise unanswered("the model's answer is not as the schema says")
         try:
             self._cache.put(key, completion.value)
         except OSError as error:  # The answer is paid for and used; only a retry would have to pay again.

@@ -27,7 +27,8 @@ NESTED_INSTRUCTIONS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
 DECISION_FOLDERS = frozenset({"adr", "adrs", "decisions"})
 """Folders such as `docs/adr` and `docs/decisions`, where tools put decision records."""
 PLAN_FOLDERS = frozenset({"plan", "plans"})
-_PLAN_NAME = re.compile(r"(?:roadmap|plan)s?(?:[^a-z].*)?\.md", re.IGNORECASE)
+_TEXT_NAME = re.compile(r"[^.].*\.(?:md|markdown|rst|txt|adoc|org)|[^.]+", re.IGNORECASE)
+_PLAN_WORD = re.compile(r"(?<![a-z])(?:roadmap|plan)s?(?![a-z])", re.IGNORECASE)
 _DECISION_NAME = re.compile(r"(?:adr[-_]?)?\d{1,5}[-_ ].*\.md", re.IGNORECASE)
 SKIPPED_FOLDERS = frozenset(
     {"node_modules", "vendor", "third_party", "third-party", "site-packages", "target", "dist", "build", "venv"}
@@ -145,6 +146,9 @@ def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind | Literal["plan"]
     for name in NESTED_INSTRUCTIONS:
         if os.path.isfile(root / name):
             yield root / name, "instructions"
+    for path in sorted(root.glob(".*/*")):  # Tools keep archived plans there: `.harness/PLAN.archive.20250101.md`.
+        if _is_plan(path.name) and path.is_file():
+            yield path, "plan"
     folders_left = MAX_FOLDERS
     for folder, folders, names in os.walk(root):
         depth = len(Path(folder).relative_to(root).parts)
@@ -161,8 +165,12 @@ def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind | Literal["plan"]
                 yield Path(folder) / name, "instructions"
             elif decisions and _DECISION_NAME.fullmatch(name):
                 yield Path(folder) / name, "decision"
-            elif _PLAN_NAME.fullmatch(name) or (plans and is_note_name(name)):
+            elif _is_plan(name, in_plans=plans):
                 yield Path(folder) / name, "plan"
+
+
+def _is_plan(name: str, *, in_plans: bool = False) -> bool:
+    return _TEXT_NAME.fullmatch(name) is not None and (in_plans or _PLAN_WORD.search(name) is not None)
 
 
 def _read(kind: SourceKind, path: Path, name: str, project: str) -> InstructionFile | Unread:

@@ -19,7 +19,7 @@ from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger, NewJob
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
-from ...vault.project import is_left_out, project_of
+from ...vault.project import is_left_out, project_of, top_of
 from ..cursors import Cursors
 from ..mining import Mined
 
@@ -129,12 +129,18 @@ def advance(settings: Settings, transcript: Transcript, mined: Mined) -> None:
 
 
 def newest_session(settings: Settings, folder: str) -> Transcript | None:
-    """Return the most recent session of this folder, or of its project; None if there is none."""
+    """Return the most recent session of this folder, or of its project; None if there is none.
+
+    Without a repository its project are the folders above it, too, up to the home folder.
+    """
     project = project_of(folder)
+    top, home = Path(top_of(folder)), Path.home()
+    is_repository = top != home and (top / ".git").exists()
+    above = set() if is_repository else set(Path(folder).parents) - set(home.parents)
     folders = [*map(str, settings.transcript_folders)]
 
     def is_here(each: Transcript) -> bool:
-        of_here = each.cwd == folder or (project != "" and project_of(each.cwd) == project)
+        of_here = each.cwd == folder or (project != "" and project_of(each.cwd) == project) or Path(each.cwd) in above
         return of_here and refusal(str(each.path), folders) is None
 
     return newest_transcript(_host_folders(settings), is_here)

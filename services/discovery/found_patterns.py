@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ...pipelines.discovery import Pattern
-from ...pipelines.scrub import scrub
 from ..cursors import Cursors
 
 
@@ -23,12 +22,9 @@ class FoundPatterns:
         self._rows = Cursors(state_db, "found")
 
     def add(self, patterns: Iterable[Pattern]) -> None:
-        """Add new patterns, scrubbed, in one transaction: a list may have thousands."""
-        rows = {}
-        for pattern in self.unknown(patterns):
-            told = {"title": scrub(pattern.title), "description": scrub(pattern.description)}
-            rows[pattern.key] = {"pattern": {**asdict(pattern), **told}, "confidence": ""}
-        self._rows.set_all(rows)
+        """Add new patterns in one transaction: a list may have thousands."""
+        found = self.unknown(patterns)
+        self._rows.set_all({pattern.key: {"pattern": asdict(pattern), "confidence": ""} for pattern in found})
 
     def unknown(self, patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
         """Return the patterns that were never found before, in order."""

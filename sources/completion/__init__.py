@@ -1,5 +1,5 @@
 """Ask a language model for one JSON object: an OpenAI-compatible endpoint, or the user's own agent, headless."""
 
-from .completer import Completer, Completion, CompletionFailed, CompletionRequest
+from .completer import Completer, Completion, CompletionFailed, CompletionRequest, unanswered
 
-__all__ = ["Completer", "Completion", "CompletionFailed", "CompletionRequest"]
+__all__ = ["Completer", "Completion", "CompletionFailed", "CompletionRequest", "unanswered"]

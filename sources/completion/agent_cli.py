@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...runtime.json_text import parse_json
-from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in, total_tokens
+from .completer import (
+    MAX_ANSWER_BYTES,
+    Completion,
+    CompletionFailed,
+    CompletionRequest,
+    object_in,
+    total_tokens,
+    unanswered,
+)
 
-LIMIT_SECONDS = 5 * 3600.0
-"""Time after which the usage limit of a plan is reset."""
 MAX_PROMPT_BYTES = 9_000_000
 """`claude -p` reads at most 10 MB."""
 DEFAULT_CLAUDE_MODEL = "haiku"
@@ -110,7 +116,7 @@ class ClaudeCompleter(_AgentCompleter):
         counts = usage if isinstance(usage, dict) else {}
         value = answer.get("structured_output")
         if not isinstance(value, dict):
-            raise _unanswered("claude gave no structured output")
+            raise unanswered("claude gave no structured output")
         cached = [counts.get(name, 0) for name in ("cache_creation_input_tokens", "cache_read_input_tokens")]
         return Completion(value, total_tokens(counts.get("input_tokens"), *cached, counts.get("output_tokens")))
 
@@ -121,12 +127,12 @@ def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
         answer = parse_json(ran.stdout)
     except ValueError:
         if ran.returncode == 0:
-            raise _unanswered("claude failed: what it printed is no JSON") from None
+            raise unanswered("claude failed: what it printed is no JSON") from None
         raise CompletionFailed(f"claude failed: exit status {ran.returncode}") from None
     if not isinstance(answer, dict) or answer.get("type") != "result":
-        raise CompletionFailed("claude failed: what it printed is no result")
+        raise unanswered("claude failed: what it printed is no result")
     if answer.get("is_error") and answer.get("subtype") == "success":  # The host's words in the answer's place.
-        raise _unanswered("claude gave an error in the place of an answer")
+        raise unanswered("claude gave an error in the place of an answer")
     if answer.get("is_error") or answer.get("subtype") != "success" or ran.returncode != 0:
         raise CompletionFailed(f"claude failed: {str(answer.get('subtype'))[:60]}")
     return answer
@@ -161,21 +167,11 @@ class CodexCompleter(_AgentCompleter):
             ran = self._ran(arguments, f"{request.system}\n\n{request.prompt}", {}, cwd, request.deadline_seconds)
             if ran.returncode != 0:
                 if any(event.get("type") == "turn.failed" for event in _codex_events(ran.stdout)):
-                    raise _unanswered("codex gave an error in the place of an answer")
+                    raise unanswered("codex gave an error in the place of an answer")
                 raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
             answer = _read_answer(answer_file)
         usage = _codex_usage(ran.stdout)
-        try:
-            value = object_in(answer)
-        except CompletionFailed as failed:
-            raise _unanswered(str(failed)) from None
-        return Completion(value, total_tokens(usage.get("input_tokens"), usage.get("output_tokens")))
-
-
-def _unanswered(reason: str) -> CompletionFailed:
-    """Make the error for a program that ran to its end without an answer, as it does at the usage limit of its
-    plan."""
-    return CompletionFailed(reason, retry_after=LIMIT_SECONDS)
+        return Completion(object_in(answer), total_tokens(usage.get("input_tokens"), usage.get("output_tokens")))
 
 
 def _read_answer(path: Path) -> str:
@@ -183,7 +179,7 @@ def _read_answer(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_ANSWER_BYTES + 1)
     except OSError:
-        raise _unanswered("codex wrote no answer") from None
+        raise unanswered("codex wrote no answer") from None
     if len(data) > MAX_ANSWER_BYTES:
         raise CompletionFailed(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
     return data.decode("utf-8", "replace")

@@ -15,6 +15,9 @@ MAX_ANSWER_BYTES = 2_000_000
 MAX_TOKENS = 100_000_000
 """Most tokens of a call; a larger count is a mistake, and sums of such counts would overflow a column."""
 
+LIMIT_SECONDS = 5 * 3600.0
+"""Time after which the usage limit of a plan is reset."""
+
 _THOUGHTS = re.compile(r"\A.*?</think>(?=\s*(?:\n|\{|```))", re.DOTALL)
 """Thoughts before the answer, of which some servers remove the opening tag."""
 _OBJECT = re.compile(r"(?:^|```[ \t]*(?:json)?\s*)(?=\{)", re.IGNORECASE | re.MULTILINE)
@@ -49,6 +52,12 @@ class CompletionFailed(Exception):
         """False if surely nothing was computed, so that the reserved amount can be given back."""
 
 
+def unanswered(reason: str) -> CompletionFailed:
+    """Make the error for what is not the JSON object asked for, whatever it says: at the limit of a plan, hosts and
+    endpoints write words of their own in the answer's place."""
+    return CompletionFailed(reason, retry_after=LIMIT_SECONDS)
+
+
 @dataclass(frozen=True)
 class CompletionRequest:
     """A request to a model, with its limits. It is sent as it is, so scrub it first."""
@@ -79,7 +88,7 @@ def object_in(text: str) -> Mapping[str, Any]:
     except ValueError:
         value = _object_within(_THOUGHTS.sub("", text, count=1))
     if not isinstance(value, dict):
-        raise CompletionFailed("the model's answer is no JSON object")
+        raise unanswered("the model's answer is no JSON object")
     return value
 
 
@@ -90,4 +99,4 @@ def _object_within(text: str) -> object:
             return _DECODER.raw_decode(text, begins.end())[0]
     except (ValueError, RecursionError):
         pass
-    raise CompletionFailed("the model's answer is no JSON")
+    raise unanswered("the model's answer is no JSON")

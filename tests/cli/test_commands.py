@@ -15,6 +15,7 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, GROUPS, OLD_NAMES, build_parser, main
 from memoryvault.runtime.errors import UsageError
 from memoryvault.runtime.settings import load_settings
+from memoryvault.services.corpus.backfill import newest_session
 from memoryvault.services.stores import open_index
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.tests.support.files import put_note
@@ -219,6 +220,23 @@ def test_reflect_alone_reads_the_newest_session_of_the_current_folder(sandbox: S
     old_session(folder, 4, cwd="/home/dev/shop")
     done = sandbox.run("reflect", "--dry-run")
     assert (done.returncode, newest.name in done.stderr) == (0, True), done.stderr
+
+
+def test_without_a_repository_the_folders_above_are_the_same_project(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = sandbox.root / "home" / "notes" / "2026" / "deep"
+    deep.mkdir(parents=True)
+    (sandbox.root / "home" / ".git").mkdir()  # Of dotfiles, it is nobody's project.
+    monkeypatch.setenv("HOME", str(sandbox.root / "home"))
+    above = old_session(sandbox.projects / "-any-name", 3, cwd=str(sandbox.root / "home" / "notes"))
+    old_session(sandbox.projects / "-any-name", 4, cwd=str(sandbox.root))
+    old_session(sandbox.projects / "-any-name", 5, cwd=f"{deep}er")
+    found = newest_session(load_settings(sandbox.environment), str(deep))
+    assert found is not None
+    assert found.path.name == above.name
+    (deep / ".git").mkdir()
+    assert newest_session(load_settings(sandbox.environment), str(deep)) is None
 
 
 def test_reflect_warns_of_a_full_inbox_and_incubator_as_health_does(sandbox: Sandbox) -> None:

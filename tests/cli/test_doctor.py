@@ -30,11 +30,12 @@ from memoryvault.cli.doctor import (
     _worker,
     examine,
 )
+from memoryvault.cli.doctor_checks import EVERY_SESSION
 from memoryvault.cli.output import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import STUB, launcher_in, settings_file_of
-from memoryvault.hooks.wiring import install_for, uninstall_for
+from memoryvault.hooks.wiring import WIRINGS, install_for, uninstall_for, wire_actions
 from memoryvault.index.client import ServiceUnavailable
 from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.index.models import wanted_model
@@ -50,6 +51,7 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import memory_with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.automemory import PROBE_KIND
+from memoryvault.vault.marker import Marker, create_marker
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 
@@ -81,7 +83,9 @@ def test_a_vault_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
 
 def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
     path = Path(context.state.log_file)
-    hooklog.append(str(path), "info", "hook", **{"hook": "Stop", "duration_ms": 3.0, "result": "ok", **fields})
+    hooklog.append(
+        str(path), "info", "hook", **{"host": "claude", "hook": "Stop", "duration_ms": 3.0, "result": "ok"} | fields
+    )
     *rest, last = path.read_text().splitlines()
     stamp = (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     path.write_text("\n".join([*rest, f'{{"time": "{stamp}"' + last[last.index(",") :]]) + "\n")
@@ -256,6 +260,13 @@ def test_a_full_disk_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_file_that_others_can_read_is_a_fault(context: Context) -> None:
+    stop = Path(context.state.stop_file)
+    stop.touch()  # Empty, it is no secret: it has the mode that the user's umask gives.
+    os.chmod(stop, 0o644)
+    assert doctor_checks.permissions(context).grade == "ok"
+    stop.write_text("because of the release\n")
+    assert doctor_checks.permissions(context).grade == "fault"
+    stop.unlink()
     path = Path(context.state.log_file)
     path.touch()
     os.chmod(path, 0o644)
@@ -263,16 +274,6 @@ def test_a_file_that_others_can_read_is_a_fault(context: Context) -> None:
     assert found.grade == "fault"
     assert str(path) in found.detail
     assert "chmod" in found.todo
-
-
-def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
-    """Made with `touch`, it has the mode that the user's umask gives."""
-    stop = Path(context.state.stop_file)
-    stop.touch()
-    os.chmod(stop, 0o644)
-    assert doctor_checks.permissions(context).grade == "ok"
-    stop.write_text("because of the release\n")
-    assert doctor_checks.permissions(context).grade == "fault"
 
 
 @pytest.mark.parametrize(
@@ -296,19 +297,44 @@ def test_last_hook_is_judged(context: Context, ago: timedelta, fields: dict[str,
     ("came", "absent"),
     [(("SessionStart", "Stop"), "UserPromptSubmit"), (("Stop",), "no User"), (("SessionEnd",), "no Stop")],
 )
-@pytest.mark.parametrize("host", ["claude", "gemini"])
-def test_an_event_that_never_came_is_a_fault(context: Context, came: tuple[str, ...], absent: str, host: str) -> None:
+@pytest.mark.parametrize(("host", "other"), [("claude", "codex"), ("gemini", "claude")])
+def test_an_event_that_never_came_is_a_fault(
+    context: Context, came: tuple[str, ...], absent: str, host: str, other: str
+) -> None:
     for event in came * 3:
-        line_of_a_hook(context, timedelta(minutes=3), hook=event)
+        line_of_a_hook(context, timedelta(minutes=3), hook=event, host=host)
     assert doctor_checks.last_hook(context).grade == "ok", "nothing is wired that should bring more"
     install_for(host, context.settings)
+    install_for(other, context.settings)
+    for event in EVERY_SESSION:
+        line_of_a_hook(context, timedelta(minutes=1), hook=event, host=other)
     found = doctor_checks.last_hook(context)
     assert found.grade == "fault"
     assert absent in found.detail
     assert f"3 {came[-1]}" in found.detail
-    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
-        line_of_a_hook(context, timedelta(minutes=1), hook=event)
+    assert WIRINGS[host].title in found.detail
+    for event in EVERY_SESSION:
+        line_of_a_hook(context, timedelta(minutes=1), hook=event, host=host)
     assert doctor_checks.last_hook(context).grade == "ok"
+
+
+def test_a_tool_hook_that_never_ran_is_a_fault(context: Context, tmp_path: Path) -> None:
+    """Of the other events each has come. Sessions that began before the hooks were wired tell nothing."""
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make test"}}
+    said = {"type": "assistant", "uuid": "a", "message": {"role": "assistant", "content": [call]}}
+    transcript = put(tmp_path / "session.jsonl", f"{json.dumps(said)}\n")
+    install_for("claude", context.settings)
+    wire_actions("claude", context.settings, on=True)
+    for event in EVERY_SESSION:
+        line_of_a_hook(context, timedelta(minutes=1), hook=event)
+    context.state.ensure()
+    for began, grade in (("2001", "ok"), ("2999", "fault")):
+        for number in range(3):
+            marker = Marker(f"{began}-{number}", f"{began}-01-01T00:00:00Z", "s", str(transcript), host="claude")
+            create_marker(context.state.markers, marker)
+        found = doctor_checks.last_hook(context)
+        assert found.grade == grade
+    assert found.detail == "no PreToolUse of Claude Code in 7 days, but 3 sessions ran commands"
 
 
 def test_hooks_of_another_python_are_fine(context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,10 +394,12 @@ def test_the_line_of_a_header_that_cannot_be_read_is_named(context: Context) -> 
     (folder / "huge.md").unlink()
     put_note(folder, "short.md", kind="fix", title="Deploys: the short way")
     put_note(folder, "slip.md", status="dismised")
+    put_note(folder, "also-short.md", kind="fix", title="Builds: the short way")
     put_note(folder, "merge.md", "<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> topic", kind="fix")
     found = dict(CHECKS)["headers"](context)
     assert found.grade == "note"
     assert "fix/short.md, line 3: title: Deploys: the short way" in found.detail
+    assert "fix/also-short.md, line 3: title: Builds: the short way" in found.detail
     assert "fix/merge.md, line 5: <<<<<<< HEAD" in found.detail
     slip = "status 'dismised' in personal-private/fix/slip.md is none of ours; did you mean dismissed?"
     assert slip in found.detail

@@ -430,10 +430,26 @@ def test_a_settings_file_that_is_read_only_in_a_writable_folder_is_not_replaced(
 
 
 @pytest.mark.parametrize("off", ["MEMORY_ENABLED", "MEMORY_DISABLE_AUTO_MEMORY"])
-def test_init_says_that_it_takes_the_skill_out_where_memory_is_switched_off(sandbox: ForkedSandbox, off: str) -> None:
-    folder = sandbox.root / "home" / ".claude" / "skills" / "memory"
-    sandbox.run("init", "--yes")
-    assert folder.is_dir()
-    value = {off: "false" if off == "MEMORY_ENABLED" else "true"}
-    said = [sandbox.run("init", "--yes", env=value).stderr.count("the skill `memory` is taken out of") for _ in "12"]
-    assert (said, folder.exists()) == ([1, 0], False)
+def test_a_switch_takes_out_and_brings_back_the_skill_of_every_host(sandbox: ForkedSandbox, off: str) -> None:
+    """What is done is announced."""
+    folders = [sandbox.root / "home" / host / "skills" / "memory" for host in (".claude", ".codex", ".copilot")]
+    sandbox.run("init", "--yes", "--host", "claude", "--host", "codex")
+    for is_on, there, announced in ((False, [], 2), (False, [], 0), (True, folders[:2], 2)):
+        value = is_on if off == "MEMORY_ENABLED" else not is_on
+        said = sandbox.run("init", "--yes", env={off: str(value).lower()}).stderr
+        assert [folder for folder in folders if folder.exists()] == there
+        assert said.count("the skill `memory` ") == announced
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_no_empty_extension_stays(sandbox: ForkedSandbox, tmp_path: Path, outside: bool) -> None:
+    """Of what was taken out by hand, or lies outside the home."""
+    home = tmp_path / "elsewhere" if outside else sandbox.root / "home" / ".gemini"
+    put(home / "settings.json", "{}")
+    env = {"MEMORY_HOSTS_GEMINI_HOME": str(home)}
+    sandbox.run("init", "--yes", "--host", "gemini", env=env)
+    assert (home / "extensions/memoryvault/skills").is_dir()
+    if not outside:
+        (home / "extensions/memoryvault/hooks/hooks.json").unlink()
+    sandbox.run("uninstall", env=env)
+    assert not (home / "extensions/memoryvault").exists()

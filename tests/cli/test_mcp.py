@@ -156,6 +156,7 @@ def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> 
     [
         ("status=pending", "only active entries"),
         ("NOT status=superseded", "only active entries"),
+        ("NOT status=active", "only active entries"),
         ("kind=fix OR folder=_archive", "none of a special folder"),
         ("kind=idea-research", "strangers' text"),
         ("project=bank", "only with all_projects"),

@@ -226,6 +226,8 @@ def test_what_is_decided_on_elsewhere_has_no_such_button(bed: Bed, front: Front)
         page = front.get("entry", path=path)
         assert page.status_code == 200
         assert forms(page, "entry/dismiss") == []
+    topic = bed.note("personal-projects/shop/memory/deploy.md", "Tag, then push.")
+    assert forms(front.get("entry", path=topic), "entry/mark") == []
 
 
 def test_another_decision_on_it_is_not_taken_back_here(bed: Bed, front: Front) -> None:

@@ -264,6 +264,26 @@ def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site:
     assert (new.title, new.url) == ("one-2", site.url + "/page")
 
 
+@pytest.mark.parametrize(
+    ("address", "kept"),
+    [
+        ("https://x.example/a?token=hush7&page=2", "https://x.example/a?token=[REDACTED-API-KEY]&page=2"),
+        ("https://x.example/a?api_key=hush7", "https://x.example/a?api_key=[REDACTED-API-KEY]"),
+        ("https://x.example/?keyword=tea#myToken=hush7", "https://x.example/?keyword=tea#myToken=[REDACTED-API-KEY]"),
+        ("https://x.example/?X-Amz-Signature=hush7", "https://x.example/?X-Amz-Signature=[REDACTED-API-KEY]"),
+        ("https://ann:hush7@x.example/a", "https://x.example/a"),
+    ],
+)
+def test_a_token_in_the_address_of_a_pattern_is_neither_kept_nor_shown(
+    bed: Bed, site: Site, address: str, kept: str
+) -> None:
+    bed.sources(f"list: {site.put('/l.md', f'# List{chr(10)}- [one]({address}) - See <{address}>, a skill.{chr(10)}')}")
+    (new,) = bed.scan(everything=True).new
+    assert new.url == kept
+    assert "hush7" not in str(new)
+    assert b"hush7" not in b"".join(path.read_bytes() for path in Path(bed.settings.state.root).glob("state.db*"))
+
+
 @pytest.mark.parametrize("problem", ["missing", "no feed", "hangs", "bursts", "says nothing"])
 def test_the_token_in_the_address_of_a_feed_is_in_no_message(bed: Bed, site: Site, problem: str) -> None:
     def run(*_: object, **__: object) -> ChildResult:

@@ -78,6 +78,7 @@ def test_without_a_compiled_file_or_with_a_damaged_one_nothing_is_said(box: Sand
     for damage in ("", "{", "[]\n", '{"c": 1}\n'):
         Path(box.state.root, "actions.json").write_text(damage)
         assert call(box) == {}
+    assert Path(box.state.root, "run", "PreToolUse-claude").exists(), "`memory doctor` sees that it ran"
 
 
 def test_remind_refuses_the_first_call_and_lets_the_second_pass(box: Sandbox) -> None:

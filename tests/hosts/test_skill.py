@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.skill import PAGES, install_skill, is_wanted, remove_skill, skill_folder
+from memoryvault.hooks.skill import PAGES, install_skill, remove_skill, skill_folder
 from memoryvault.hooks.wiring import HOSTS
-from memoryvault.runtime.settings import Settings, load_settings
+from memoryvault.runtime.settings import Settings
 from memoryvault.sources.skills.finding import SkillRoot, WalkResult, skill_files
 from memoryvault.tests.support.files import put
 
@@ -64,10 +64,3 @@ def test_a_page_that_the_user_changed_stays_and_an_older_one_is_brought_up_to_da
     assert (folder / "save.md").read_text() == "mine"
     assert remove_skill("claude", settings) == folder
     assert [path.name for path in folder.iterdir()] == ["save.md"]
-
-
-@pytest.mark.parametrize("off", ["MEMORY_ENABLED=false", "MEMORY_DISABLE_AUTO_MEMORY=1"])
-def test_where_memory_is_switched_off_it_is_not_wanted(sandbox: Sandbox, settings: Settings, off: str) -> None:
-    assert is_wanted("claude", settings)
-    name, _, value = off.partition("=")
-    assert not is_wanted("claude", load_settings({**sandbox.env, name: value}))

@@ -158,8 +158,8 @@ def test_only_empty_folders_below_the_home_are_removed(tmp_path: Path) -> None:
     home, outside = tmp_path / "home", tmp_path / "srv" / "codex"
     (home / ".config" / "opencode").mkdir(parents=True)
     outside.mkdir(parents=True)
-    remove_empty_folders(home / ".config" / "opencode" / "plugin.js", home)
-    remove_empty_folders(outside / "hooks.json", home)
+    remove_empty_folders(home / ".config" / "opencode" / "plugin.js", home, home / "ours")
+    remove_empty_folders(outside / "hooks.json", home, home / "ours")
     assert not (home / ".config").exists()
     assert home.is_dir()
     assert outside.is_dir()

@@ -273,35 +273,35 @@ def test_deleted_idea_is_not_proposed_again(bed: Bed) -> None:
     assert bed.reviewer.waiting() == [], "its question went with it"
 
 
-def test_the_last_answer_can_be_taken_back(bed: Bed, one: Path) -> None:
-    old_idea(bed, "two", 300)
-    stale(bed)
-    before = bed.files()
-    bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t")
-    assert boxes(bed) == ["two"]
-    bed.reviewer.undo_last()
-    assert bed.files() == before
-    assert one.exists()
-
-
 LIST = "# Mine\n\n## 2026-01-02: One\nSaid.\nSee deep research: [[MemoryVault/{}/_index.md]]\n\n## My own\n"
 
 
 @pytest.mark.parametrize("answer", [Answer.ARCHIVE, Answer.DELETE])
 def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, one: Path, answer: Answer) -> None:
-    """Obsidian makes an empty idea of a link that leads nowhere. Whatever is done, nothing else changes in the list."""
+    """Obsidian makes an empty idea of a link that leads nowhere, as one into the trash does once that is emptied.
+    Whatever is done, nothing else changes in the list."""
     ideas_path = bed.root / "Ideas.md"
     ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
     stale(bed)
+    before = bed.files()
     bed.reviewer.answer(IDEAS_LIST, {"one": answer}, run="t")
-    assert ideas_path.read_text() == LIST.format(f"{IDEA_ARCHIVE if answer is Answer.ARCHIVE else IDEA_TRASH}/one")
+    deleted = f"`MemoryVault/{IDEA_TRASH}/one/_index.md` (deleted)"
+    assert ideas_path.read_text() == (
+        LIST.format(f"{IDEA_ARCHIVE}/one")
+        if answer is Answer.ARCHIVE
+        else LIST.replace("[[MemoryVault/{}/_index.md]]", deleted)
+    )
     ideas_path.write_text(ideas_path.read_text() + "Typed since.\n")
     bed.reviewer.undo_last()
+    assert bed.files() == before
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
     ideas_file = bed.settings.ideas_path
     put_away(bed.journal, "one", answer, run="t", actor="idea", ideas_file=ideas_file)
     restore(bed.journal, "one", ideas_file=ideas_file)
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
+    ideas_path.write_text(LIST.replace(".md]]", "|mine]]").format(f"{INCUBATOR}/one"))
+    put_away(bed.journal, "one", Answer.DELETE, run="t", actor="idea", ideas_file=ideas_file)
+    assert "[[" not in ideas_path.read_text(), "also as the user wrote it anew"
 
 
 @pytest.mark.parametrize(("answer", "verdict"), [(Answer.ARCHIVE, "archived"), (Answer.DELETE, "deleted")])

@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryvault.index import file_check
 from memoryvault.index.embedder import EncodedTexts
 from memoryvault.index.engine import RecallQuery
 from memoryvault.index.filters import MOST_CLAUSES, parse_filter
@@ -18,6 +20,7 @@ from memoryvault.index.scope import Scope
 from memoryvault.index.store import row_of
 from memoryvault.tests.index.bed import TODAY, Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.tests.support.files import put
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.entry import parse_entry
 
@@ -93,6 +96,9 @@ def test_entries_of_another_project_stay_out(projects: Bed, dense: bool) -> None
         ("a/_idea-incubator/x/_index.md", "incubating", False, {"statuses": frozenset({"active", "incubating"})}),
         ("a/_idea-incubator/x/_index.md", "active", True, {}),
         ("a/fix/x.md", "superseded", False, {"filter": "status=superseded"}),
+        ("a/_archive/x.md", "superseded", False, {"filter": "NOT status=active"}),
+        ("a/_review/x.md", "pending", False, {"filter": "status!=active AND NOT kind=fix"}),
+        ("a/fix/x.md", "Draft", True, {"filter": "NOT status=active"}),
         ("a/fix/x.md", "Draft", True, {"filter": "status=draft"}),  # Only our own words take a note out of use.
     ],
 )
@@ -103,7 +109,11 @@ def test_what_is_hidden_appears_only_when_it_is_named(
     bed.refresh()
     assert bool(bed.recall("quokka migration").hits) is shown_by_default
     assert bool(bed.recall("quokka migration", dense=False).hits) is shown_by_default
-    assert len(bed.recall("quokka migration", **asked).hits) == 1
+    put(bed.vault / "a/plain.md", "The quokka migration, in a note without a header.")
+    bed.refresh()
+    found = [hit.path for hit in bed.recall("quokka migration", **asked).hits]
+    assert found.count(path) == 1
+    assert ("a/plain.md" in found) == ("filter" not in asked)
 
 
 def test_a_statement_without_a_confidence_counts_as_said_plainly(bed: Bed) -> None:
@@ -335,8 +345,14 @@ def test_a_scan_of_the_files_looks_at_notes_alone(bed: Bed) -> None:
     assert time.monotonic() - begun < 5
 
 
-def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes: Bed) -> None:
+def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(
+    notes: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between two walks the index still knows it, and a hit whose file has changed is read again."""
+    with monkeypatch.context() as patch:
+        assert "release-pair" in slugs(notes.engine().recall(RecallQuery("release pair coordination")))
+        patch.setattr(file_check, "open", Mock(side_effect=PermissionError), raising=False)  # Root may read all.
+        assert slugs(notes.engine().recall(RecallQuery("release pair coordination"))) == []
     outside = notes.root / "outside.md"
     outside.write_text("The release pair of another folder: hunter22.")
     note = notes.vault / "personal-private/workflow/release-pair.md"

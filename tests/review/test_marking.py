@@ -11,7 +11,6 @@ from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.services.entry_decisions import mark_always, mark_guard
 from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.tests.support.command import Command
-from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, RULE, TABS, Bed, tabs
 
@@ -110,14 +109,22 @@ def test_an_agent_sets_no_mark_and_wires_no_guard(
     assert not actions_installed(ask.settings)
 
 
+def test_a_note_of_the_agents_own_gets_no_mark_and_loses_one(ask: Bed, memory: Command) -> None:
+    for name in ("deploy", "MEMORY"):
+        ask.note(f"personal-projects/shop/memory/{name}.md", "Tag, then run git push.")
+        for words in (("always", name), ("guard", name, "deny")):
+            assert "it is a note of the agent's own" in memory(*words, code=1).err
+    marked = ask.note("personal-projects/shop/memory/old.md", "Tag, then push.", always_load=True)
+    memory("always", "--off", "old")
+    assert not ask.store.read(marked).always_load
+
+
 def test_without_a_name_what_every_session_is_given_is_listed(ask: Bed, memory: Command) -> None:
     tabs(ask)
     assert "no entry is given to every session" in memory("always").out
     memory("always", "tabs")
     assert memory("always").out.splitlines()[1].strip() == TABS
     memory("always", "--off", code=2)
-    (ask.store.vault / "personal-private" / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
-    assert "personal-private/huge.md" in memory("always").err
 
 
 def test_an_agent_may_see_what_every_session_gets(ask: Bed, monkeypatch: pytest.MonkeyPatch, memory: Command) -> None:

@@ -38,8 +38,12 @@ def waiting(bed: Bed) -> list[str]:
 
 
 def test_plans_are_named_as_left_out(bed: Bed, shop: Path) -> None:
-    plans = ("ROADMAP.md", "docs/archive/plan-search.md", "docs/plans/archive/2025-01-split.md", "plan_2025.md")
-    for path in (*plans, "docs/guide.md", "docs/planets.md", "docs/adr/0001-one.md"):
+    plans = (
+        *("ROADMAP.md", "docs/archive/plan-search.md", "docs/plans/archive/2025-01-split.md", "plan_2025.md"),
+        *("ROADMAP.rst", "docs/ROADMAP.txt", "docs/archive/2024-search-plan.md", "plans/old/split.txt", "Roadmap"),
+        ".harness/PLAN.archive.20250101.md",
+    )
+    for path in (*plans, "docs/guide.md", "docs/planets.md", "docs/adr/0001-one.md", "plan.py", "roadmap.js"):
         put(shop / path, "# Plan\n\n- Always split the ledger by month.\n")
     plan = seeding(bed).plan([shop])
     assert sorted((str(one.path.relative_to(shop)), one.why) for one in plan.unread) == [

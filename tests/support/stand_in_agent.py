@@ -27,6 +27,9 @@ if mode == "hang":
 if mode == "garbage":
     print("Welcome to the agent!")
     sys.exit(0)
+if mode == "error object":
+    print(json.dumps({{"type": "error", "error": {{"type": "rate_limit_error", "message": "Too many requests"}}}}))
+    sys.exit(0)
 if mode == "huge":
     while True:
         sys.stdout.write(" " * 65536)
@@ -75,7 +78,7 @@ class StandInAgent:
         return self.folder / self.name
 
     def tell(self, mode: str = "ok", answer: Any = None, hooks: list[dict[str, Any]] | None = None) -> None:
-        """How it is to behave: ok, hang, garbage, huge, exit 1, limit, no answer, or an error subtype of claude's."""
+        """ok, hang, garbage, error object, huge, exit 1, limit, no answer, or an error subtype of claude's."""
         told = {"mode": mode, "answer": {"candidates": []} if answer is None else answer, "hooks": hooks or []}
         (self.folder / "told.json").write_text(json.dumps(told), "utf-8")
 
