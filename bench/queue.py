@@ -34,7 +34,8 @@ from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
 from ..tasks.queue.job import RunningJob
 from ..tasks.queue.kinds import Json, KindPolicy
-from ..tasks.queue.ledger import Ledger, NewJob
+from ..tasks.queue.ledger import Ledger
+from ..tasks.queue.records import NewJob
 from ..tasks.queue.wakeup import wake_worker
 from ..tasks.queue.worker import Worker, WorkerContext
 

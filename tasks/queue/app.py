@@ -16,7 +16,7 @@ from huey.consumer import BaseProcess, Consumer
 from huey.storage import BlackHoleStorage
 
 from ...runtime.errors import QueueUnavailable
-from .ledger import Claim
+from .records import Claim
 from .wakeup import Wakeup
 from .worklog import Lasting
 

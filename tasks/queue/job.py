@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from . import supervisor
 from .kinds import Json, KindPolicy
-from .ledger import Claim, Ledger
+from .ledger import Ledger
+from .records import Claim
 
 LATE_SECONDS = 2.0
 """A handler's thread is given up this long after the deadline, at which a child is killed."""

@@ -36,19 +36,6 @@ from .records import (
     job_from_row,
 )
 
-__all__ = [
-    "STATES",
-    "Claim",
-    "Due",
-    "Job",
-    "JobNotFound",
-    "JobStateRefused",
-    "Ledger",
-    "NewJob",
-    "State",
-    "WorkerBeat",
-]
-
 LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 2 * 86_400.0
@@ -431,10 +418,6 @@ class Ledger(QueueDatabase):
     def backlog(self) -> Backlog:
         """Return counts of unfinished and dead jobs, without reading finished ones."""
         return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])
-
-    def to_do(self) -> Mapping[str, int]:
-        """Return how many jobs of each kind are running, or due and not paused."""
-        return dict(self.read(queries.TO_DO, {"now": self.now()}))
 
     def worker(self) -> WorkerBeat | None:
         """Return the last worker's last beat."""

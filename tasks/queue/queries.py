@@ -137,14 +137,6 @@ BACKLOG = """
       (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
       (SELECT count(*) FROM job WHERE state = 'dead')
 """
-TO_DO = """
-    SELECT kind, count(*) FROM (
-        SELECT kind FROM job WHERE state = 'running'
-        UNION ALL
-        SELECT kind FROM job WHERE state = 'queued' AND run_at <= :now
-               AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind))
-    GROUP BY kind ORDER BY kind
-"""
 
 # ---- pausing, schedules, the worker
 

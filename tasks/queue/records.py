@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...runtime.errors import MemoryVaultError
+from ...runtime.errors import MemoryVaultError, UsageError
 from ...runtime.json_text import parse_json
 from ...vault.wording import one_line
 from .kinds import Json
@@ -94,6 +94,13 @@ class WorkerBeat:
     pid: int
     beat: int
     beat_at: float
+
+
+def job_number(text: str) -> int:
+    """Return the number of a job that a person has typed. Raises UsageError."""
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise UsageError(f"{text[:40]!r} is not a job's number: `memory jobs list` shows them")
+    return int(text)
 
 
 def job_from_row(row: tuple[Any, ...]) -> Job:

@@ -17,7 +17,8 @@ from typing import Any
 from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from .kinds import ArgsInvalid
-from .ledger import Ledger, NewJob
+from .ledger import Ledger
+from .records import NewJob
 
 log = logging.getLogger(__name__)
 

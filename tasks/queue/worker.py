@@ -29,7 +29,8 @@ from .damage import open_queue, requeue_unmined, restore_if_damaged, restore_pau
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
-from .ledger import Claim, Ledger
+from .ledger import Ledger
+from .records import Claim
 from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .spool import Spool
@@ -52,8 +53,8 @@ STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
 
-OnLeft = Callable[[Mapping[str, int]], None]
-"""Gets the numbers of jobs that are running or due, by kind."""
+OnLeft = Callable[[int], None]
+"""Gets the number of jobs that are running or due."""
 Service = Callable[[Ledger], Callable[[], None] | None]
 """Starts a part that lives as long as the worker, such as the vault's watcher, and may enqueue jobs. Returns what ends
 its threads; None if it has none."""
@@ -221,7 +222,8 @@ class Worker:
     def _report(self, ledger: Ledger) -> None:
         if self._on_left is not None and time.monotonic() >= self._next_report:
             self._next_report = time.monotonic() + REPORT_SECONDS
-            self._on_left(ledger.to_do())
+            backlog = ledger.backlog()
+            self._on_left(backlog.running + backlog.due)
 
     def _wait_for_other(self, until: float, include_delayed: float) -> RunReport:
         state = self._context.state

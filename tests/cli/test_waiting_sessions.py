@@ -8,7 +8,8 @@ from memoryvault.hooks.wiring import is_wired
 from memoryvault.runtime.background import forbid_starts
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.waiting_sessions import SessionFigures, describe_sessions
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Claim
 
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox

@@ -14,7 +14,8 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.receipts import append_receipt, receipt
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tests.review.support import RULE, Bed, make_bed
 from memoryvault.vault.entry import Source
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path

@@ -11,7 +11,7 @@ import pytest
 from memoryvault.console.times import ago, lasting, size, when_iso
 from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.ledger import Claim
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible

@@ -17,7 +17,8 @@ from memoryvault.services import upgrading
 from memoryvault.tasks.queue.child_job import run_json_child
 from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
