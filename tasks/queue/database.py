@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from ...runtime.errors import QueueUnavailable
 from ...runtime.killpoint import kill_point
-from . import queries, schema
+from . import schema
 from .schema import DATABASE_ERRORS, is_busy
 
 BUSY_SECONDS = 10.0
@@ -30,7 +30,7 @@ class QueueDatabase:
         self,
         path: Path | str,
         *,
-        clock: Callable[[], float] | None,
+        clock: Callable[[], float],
         busy_seconds: float,
         create: bool,
         wakeup: Callable[[], None] | None,
@@ -40,12 +40,10 @@ class QueueDatabase:
         """Called after each commit that may have made a job due."""
         self.damaged = False
         """Set once SQLite has found the file broken."""
-        self._clock = clock
+        self.now = clock
+        """The time in Unix seconds."""
         self._lock = threading.RLock()
-        self._depth = 0
         self._wake_after_commit = False
-        self._durable = False
-        self._now: float | None = None
         self._busy_seconds = busy_seconds
         self._conn = schema.connect(self.path, busy_seconds=busy_seconds, create=create)
 
@@ -68,36 +66,24 @@ class QueueDatabase:
         cut may undo the last commits, never part of one, and the work is done again.
         """
         with self._lock:
-            if self._depth:
+            if self._conn.in_transaction:
                 yield self._conn
                 return
             with self._wrapped():
-                self._begin(durable)
-            self._depth = 1
-            try:
-                with self._wrapped():
-                    try:
-                        yield self._conn
-                        kill_point("before-commit")
-                        self._conn.execute("COMMIT")
-                    except BaseException:
-                        if self._conn.in_transaction:
-                            with suppress(sqlite3.Error):  # A full disk may have rolled it back already.
-                                self._conn.execute("ROLLBACK")
-                        raise
-            finally:
-                self._depth = 0
+                self._conn.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
+                self._patiently("BEGIN IMMEDIATE")
+                self._wake_after_commit = False
+                try:
+                    yield self._conn
+                    kill_point("before-commit")
+                    self._conn.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):  # A full disk may have rolled it back already.
+                        self._conn.execute("ROLLBACK")
+                    raise
             wake = self._wake_after_commit
         if wake and self.wakeup is not None:
             self.wakeup()
-
-    def _begin(self, durable: bool) -> None:
-        if durable != self._durable:
-            self._conn.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
-            self._durable = durable
-        self._patiently("BEGIN IMMEDIATE")
-        self._wake_after_commit = False
-        self._now = None
 
     def _patiently(self, sql: str, parameters: Mapping[str, object] | None = None) -> sqlite3.Cursor:
         """Execute, and wait while another process holds the lock.
@@ -139,22 +125,6 @@ class QueueDatabase:
         """Return all rows of a query."""
         with self._lock, self._wrapped():
             return self._patiently(sql, parameters).fetchall()
-
-    def now(self) -> float:
-        """Return the time of the database's clock in Unix seconds; the same throughout one transaction."""
-        if self._clock is not None:
-            return self._clock()
-        with self._lock:
-            if self._depth and self._now is not None:
-                return self._now
-            with self._wrapped():
-                self._now = float(self._conn.execute(queries.CLOCK).fetchone()[0])
-            return self._now
-
-    def checkpoint(self) -> None:
-        """Move the write-ahead log into the file, so that no hook has to do it at its commit."""
-        with self._lock, self._wrapped():
-            self._conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def schema_version(self) -> int:
         """Return the file's schema version; above schema.VERSION once a newer package has migrated it."""

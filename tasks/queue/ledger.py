@@ -55,7 +55,7 @@ class Ledger(QueueDatabase):
         path: Path | str,
         *,
         policies: Mapping[str, KindPolicy] = POLICIES,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.time,
         chance: random.Random | None = None,
         busy_seconds: float = BUSY_SECONDS,
         create: bool = True,
@@ -140,27 +140,19 @@ class Ledger(QueueDatabase):
             return None
         kill_point("before-claim")
         with self.transaction() as conn:
-            return self._claim(conn, self._next_claimable(), owner(), lease_seconds)
+            if (row := self._next_claimable()) is None:
+                return None
+            job_id, kind, args, unique_key, attempt = row
+            claim = Claim(job_id, kind, args, unique_key, attempt + 1, owner())
+            conn.execute(queries.CLAIM, {**_fence(claim), "now": self.now(), "lease": lease_seconds})
+            return claim
 
-    def claim(self, job_id: int, owner: str, lease_seconds: float) -> Claim | None:
-        """Claim this job; None if it is not queued, not due, or may not run now."""
-        with self.transaction() as conn:
-            return self._claim(conn, self._next_claimable(job_id), owner, lease_seconds)
-
-    def _next_claimable(self, job_id: int | None = None) -> tuple[Any, ...] | None:
-        """Return the next due job, or this one, as a row of queries.NEXT; None if no place, key or kind is free."""
+    def _next_claimable(self) -> tuple[Any, ...] | None:
+        """Return the next due job as a row of queries.NEXT; None if no place, key or kind is free."""
         running = self.read(queries.RUNNING_BY_KIND)
         full = [kind for kind, count in running if kind in self.policies and count >= self.policies[kind].concurrency]
-        parameters = {"now": self.now(), "full": json.dumps(full), "id": job_id}
-        rows = self.read(queries.NEXT if job_id is None else queries.CLAIMABLE, parameters)
+        rows = self.read(queries.NEXT, {"now": self.now(), "full": json.dumps(full)})
         return rows[0] if rows else None
-
-    def _claim(self, conn: Connection, row: tuple[Any, ...] | None, owner: str, lease_seconds: float) -> Claim | None:
-        if row is None:
-            return None
-        job_id, kind, args, unique_key, attempt = row
-        conn.execute(queries.CLAIM, {"id": job_id, "owner": owner, "now": self.now(), "lease": lease_seconds})
-        return Claim(job_id, kind, args, unique_key, attempt + 1, owner)
 
     # ---- while it runs
 

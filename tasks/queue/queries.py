@@ -1,10 +1,8 @@
-"""Every SQL statement for queue.db, by name. Parameters are named; `:now` is the time of the database's clock."""
+"""Every SQL statement for queue.db, by name. Parameters are named; `:now` is the time in Unix seconds."""
 
 from __future__ import annotations
 
-from .schema import NOW, ORDER
-
-CLOCK = f"SELECT {NOW}"
+from .schema import ORDER
 
 # ---- enqueueing
 
@@ -25,16 +23,15 @@ MOVE = "UPDATE job SET run_at = :run_at WHERE id = :id AND state = 'queued'"
 # ---- claiming
 
 RUNNING_BY_KIND = "SELECT kind, count(*) FROM job WHERE state = 'running' GROUP BY kind"
-_CLAIMABLE = """
+# By itself SQLite would take all due jobs from another index, and sort them.
+NEXT = f"""
+    SELECT id, kind, args, unique_key, attempt FROM job INDEXED BY job_order
     WHERE state = 'queued' AND run_at <= :now AND kind NOT IN (SELECT value FROM json_each(:full))
           AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
           AND NOT EXISTS (SELECT 1 FROM job AS other
                           WHERE other.state = 'running' AND other.unique_key = job.unique_key)
+    ORDER BY {ORDER}, id LIMIT 1
 """
-_CLAIMED = "SELECT id, kind, args, unique_key, attempt FROM job"
-# By itself SQLite would take all due jobs from another index, and sort them.
-NEXT = f"{_CLAIMED} INDEXED BY job_order {_CLAIMABLE} ORDER BY {ORDER}, id LIMIT 1"
-CLAIMABLE = f"{_CLAIMED} {_CLAIMABLE} AND id = :id"
 CLAIM = """
     UPDATE job SET state = 'running', attempt = attempt + 1, owner = :owner, started_at = :now,
                    lease_until = :now + :lease

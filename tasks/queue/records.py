@@ -31,7 +31,7 @@ class JobStateRefused(MemoryVaultError):
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to enqueue. `run_at` is in unix seconds of the database's clock and overrides the delay."""
+    """A job to enqueue. `run_at` is in unix seconds and overrides the delay."""
 
     kind: str
     args: Mapping[str, Json]

@@ -344,7 +344,6 @@ class Worker:
             self._next_reconciliation = now + self._context.reconcile_seconds
             self._check_place()
             self._repair()
-            self._ledger.checkpoint()
         if self._closed():
             return
         self._spool.ingest()

@@ -163,8 +163,9 @@ def _jobs(bed: Bed, chance: random.Random, sessions: list[str], now: datetime) -
         def started(kind: str, hours: float, args: dict[str, str] | None = None) -> Claim:
             clock[0] = now.timestamp() - hours * 3600
             job = ledger.enqueue(kind, args or {})
-            claim = ledger.claim(job, "demo", 600.0)
-            assert isinstance(claim, Claim)
+            claim = ledger.take(lambda: "demo", 600.0)
+            assert claim is not None
+            assert claim.job_id == job
             clock[0] += 0.4 + chance.random() * 4
             return claim
 

@@ -11,7 +11,6 @@ import pytest
 
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.records import Claim
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
@@ -31,13 +30,15 @@ def ledger(sandbox: ForkedSandbox) -> Iterator[Ledger]:
 
 
 def killed(ledger: Ledger, key: str) -> int:
-    """A job that failed once and then died."""
+    """A job that failed once and then died. What other tests have left in the queue is cancelled."""
+    for left in ledger.list_jobs(["queued"]):
+        ledger.cancel(left.id)
     job_id = ledger.enqueue("recover.orphans", {"slot": key}, unique_key=key)
-    claim = ledger.claim(job_id, "somebody", 30.0)
-    assert isinstance(claim, Claim)
+    claim = ledger.take(lambda: "somebody", 30.0)
+    assert claim is not None
     ledger.fail(claim, "no luck", after_seconds=0.0)
-    claim = ledger.claim(job_id, "somebody", 30.0)
-    assert isinstance(claim, Claim)
+    claim = ledger.take(lambda: "somebody", 30.0)
+    assert claim is not None
     ledger.bury(claim, "out of luck")
     return job_id
 

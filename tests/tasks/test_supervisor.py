@@ -18,7 +18,6 @@ from memoryvault.tasks.queue.child_job import run_json_child
 from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
@@ -191,8 +190,9 @@ def job(settings: Settings) -> Iterator[RunningJob]:
     """A claimed job of kind model.upgrade."""
     args = {"model": wanted_model(settings)}
     with Ledger(settings.state.queue_db) as ledger:
-        claim = ledger.claim(ledger.enqueue("model.upgrade", args), "test", 60.0)
-        assert isinstance(claim, Claim)
+        ledger.enqueue("model.upgrade", args)
+        claim = ledger.take(lambda: "test", 60.0)
+        assert claim is not None
         yield RunningJob(ledger, claim, args, POLICIES["model.upgrade"])
 
 
