@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from contextlib import suppress
@@ -23,8 +24,9 @@ from ..index.embedder import load_embedder
 from ..index.store import IndexStore
 from ..runtime.errors import ModelUnavailable
 from ..runtime.killpoint import kill_point
+from ..runtime.layout import StatePaths
 from ..runtime.priority import lower_priority
-from ..runtime.settings import Settings
+from ..runtime.settings import Settings, load_settings
 from ..tasks.queue import supervisor
 from ..tasks.queue.ledger import Ledger
 from .indexing import UPGRADE_KIND, upgrade_key
@@ -35,19 +37,7 @@ log = logging.getLogger(__name__)
 BATCH_TEXTS = 16
 """Batch size. A large model embeds a few texts per second, and a kill costs a batch."""
 NICENESS = 15
-MAX_FAILED_SHARE = 0.02
-"""Most texts that a new model may fail to embed; they are found by their words only. With more it is not used."""
 CAN_NOT_LOAD = 3
-
-
-@dataclass(frozen=True)
-class UpgradeRequest:
-    """Input of the child."""
-
-    index_db: str
-    models_folder: str
-    model: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -60,38 +50,29 @@ class UpgradeReport:
     total: int
 
 
-def embed_beside(request: UpgradeRequest) -> UpgradeReport:
-    """Embed texts that have no vector of the model, in this process, for at most `seconds`.
+def embed_beside(state: StatePaths, model: str, seconds: float) -> UpgradeReport:
+    """Embed texts that have no vector of the model, in this process, for at most that time.
 
     Raises ModelUnavailable, IndexUnavailable.
     """
-    until = time.monotonic() + request.seconds
-    with IndexStore(Path(request.index_db)) as store:
-        if not store.pending_count(request.model):
+    until = time.monotonic() + seconds
+    with IndexStore(Path(state.index_db)) as store:
+        if not store.pending_count(model):
             return UpgradeReport(0, 0, 0, 0)
-        embedder = load_embedder(request.model, models_folder=Path(request.models_folder))
+        embedder = load_embedder(model, models_folder=Path(state.models))
         store.model_id(embedder.name, embedder.dimension)
         report = drain(
             store,
             embed_with(embedder),
-            model=request.model,
+            model=model,
             batch_texts=BATCH_TEXTS,
             should_stop=lambda: time.monotonic() > until,
             on_progress=lambda done, total: kill_point("mid-child"),
         )
-        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)
+        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == model)
     if report.reason is not None:
         raise ModelUnavailable(report.reason)
     return UpgradeReport(report.processed, report.errors, report.remaining, total)
-
-
-def is_complete(report: UpgradeReport) -> bool:
-    """Whether only a few failed texts are left. Raises ModelUnavailable if those are many."""
-    if report.remaining > report.failed:
-        return False
-    if report.failed > max(1, MAX_FAILED_SHARE * report.total):
-        raise ModelUnavailable(f"the model could not embed {report.failed} of the vault's texts: the old one stays")
-    return True
 
 
 def put_in_force(settings: Settings, model: str) -> None:
@@ -101,17 +82,6 @@ def put_in_force(settings: Settings, model: str) -> None:
     # Without an answer: the service reads the same row when it starts, and until then uses its own vectors.
     with suppress(ServiceUnavailable, ServiceRefused), RecallClient(settings.state.recall_socket) as client:
         client.reload()
-
-
-def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
-    """Return the request for `embed_beside`."""
-    state = settings.state
-    return UpgradeRequest(
-        index_db=str(state.index_db),
-        models_folder=str(state.models),
-        model=model,
-        seconds=seconds,
-    )
 
 
 def ask_for(ledger: Ledger, model: str) -> int | None:
@@ -138,9 +108,9 @@ def main() -> int:
     """Run the child process."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
-    request = UpgradeRequest(**json.load(sys.stdin))
+    request = json.load(sys.stdin)
     try:
-        report = embed_beside(request)
+        report = embed_beside(load_settings(os.environ).state, request["model"], request["seconds"])
     except ModelUnavailable as error:
         print(error, file=sys.stderr)
         return CAN_NOT_LOAD

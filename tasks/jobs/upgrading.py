@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from ...index.models import wanted_model
-from ...runtime.errors import ModelUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings
 from ...services.stores import open_index
-from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, UpgradeRequest, is_complete, put_in_force, request_of
+from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, put_in_force
 from ..queue.child_job import run_json_child
 from ..queue.job import Dead, Postpone, RunningJob
 from ..queue.kinds import Json
@@ -21,6 +19,8 @@ log = logging.getLogger(__name__)
 CHILD = "memoryvault.services.upgrading"
 SLICE_SECONDS = 240.0
 """How long one child embeds; then the job is postponed, so that it does not hold up other work."""
+MAX_FAILED_SHARE = 0.02
+"""Most texts that a new model may fail to embed; they are found by their words only. With more it is not used."""
 LOAD_SECONDS = 180.0
 """Additional time for a child to load the model and to end its last batch."""
 
@@ -36,28 +36,22 @@ def upgrade_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
     if in_force == model and pending == 0:
         return {"model": model}
-    report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
-    try:
-        complete = is_complete(report)
-    except ModelUnavailable as error:
-        raise Dead(str(error)) from error
-    if not complete:
+    report = run_json_child(
+        job,
+        settings,
+        CHILD,
+        {"model": model, "seconds": SLICE_SECONDS},
+        parse=lambda report: UpgradeReport(**report),
+        deadline_seconds=SLICE_SECONDS + LOAD_SECONDS,
+        verb="embedding",
+        dead_status=CAN_NOT_LOAD,
+    )
+    if report.remaining > report.failed:
         raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
+    if report.failed > max(1, MAX_FAILED_SHARE * report.total):
+        raise Dead(f"the model could not embed {report.failed} of the vault's texts: the old one stays")
     kill_point("before-effect")
     job.check_owned()
     put_in_force(settings, model)
     log.info("%s answers from now on", model)
     return {"model": model, "embedded": report.embedded, "failed": report.failed}
-
-
-def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:
-    return run_json_child(
-        job,
-        settings,
-        CHILD,
-        asdict(request),
-        parse=lambda report: UpgradeReport(**report),
-        deadline_seconds=request.seconds + LOAD_SECONDS,
-        verb="embedding",
-        dead_status=CAN_NOT_LOAD,
-    )
