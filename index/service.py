@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import errno
 import os
 import socket
 import threading
@@ -35,7 +34,7 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import around_words, introduced, render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
-from .daemon import CannotServe, hold_lock, listen, wake_on_signals
+from .daemon import CannotServe, call_on_signals, hold_lock, listen
 from .embedder import Embedder, load_embedder, micro_batches
 from .engine import (
     DEFAULT_EAGERNESS,
@@ -86,8 +85,7 @@ EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 SOUGHT_CHARACTERS = 2000
 """So much of a prompt's beginning and end decides which sentence of a long note is shown: an answer has little time."""
-_TICK_SECONDS = 0.5
-_DESCRIPTOR_RETRY_SECONDS = 0.1
+_TICK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -187,9 +185,7 @@ class RecallService:
         self._socket_path = config.state.recall_socket
         self._listener = listen(self._socket_path, MAX_CONNECTIONS)
         self._inode = os.stat(self._socket_path).st_ino
-        self._wake, self._waker = socket.socketpair()
-        for end in (self._wake, self._waker):
-            end.setblocking(False)
+        self._listener.settimeout(_TICK_SECONDS)
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
         self._connections: set[socket.socket] = set()
@@ -212,7 +208,7 @@ class RecallService:
     def run(self) -> Outcome:
         """Accept until there is a reason to end; then let requests in progress finish."""
         self._log("start", {"model": self._runner.name})
-        with wake_on_signals(self._waker):
+        with call_on_signals(self._end):
             while self._outcome is None:
                 self._accept()
                 self._check_state()
@@ -229,30 +225,16 @@ class RecallService:
         self._unlink()
         self._listener.close()
         self._runner.stop()
-        with self._lock:
-            connections = list(self._connections)
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
         self._engine.close()
-        self._wake.close()
-        self._waker.close()
 
     def _accept(self) -> None:
-        import select
-
-        readable, _, _ = select.select([self._listener, self._wake], [], [], _TICK_SECONDS)
-        if self._wake in readable:
-            self._outcome = self._outcome or Outcome.STOPPED
-            return
-        if self._listener not in readable:
-            return
+        """Take the next connection, if one comes within _TICK_SECONDS."""
         try:
             connection, _ = self._listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                # The socket remains readable while no connection can be accepted.
-                time.sleep(_DESCRIPTOR_RETRY_SECONDS)
+        except TimeoutError:
+            return
+        except OSError:  # No descriptor is free, say.
+            time.sleep(_TICK_SECONDS)
             return
         uid = peer_uid(connection)
         if uid != os.getuid():
@@ -376,8 +358,7 @@ class RecallService:
         return {"model": name, "loading": self._runner.loading}, None
 
     def _end(self) -> None:
-        with contextlib.suppress(OSError):
-            self._waker.send(b"1")
+        self._outcome = self._outcome or Outcome.STOPPED
 
     def _embed(self, message: Mapping[str, Any]) -> _Answer:
         texts = strings_field(message, "texts")
