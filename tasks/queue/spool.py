@@ -92,16 +92,15 @@ def _written_at(name: str) -> tuple[int, str]:
 def _parse(text: str) -> NewJob:
     """Parse a file. Raises ValueError with the problem."""
     fields: Any = parse_json(text)
-    if not isinstance(fields, dict):
-        raise ValueError("not an object")
+    fields = fields if isinstance(fields, dict) else {}
     kind, args, key = fields.get("kind"), fields.get("args"), fields.get("unique_key")
     run_at, due = fields.get("run_at"), fields.get("policy") or "sooner"
-    if not isinstance(kind, str) or not isinstance(args, dict):
-        raise ValueError("kind or args missing")
-    if key is not None and not isinstance(key, str):
-        raise ValueError("unique_key is not text")
-    if run_at is not None and not isinstance(run_at, int | float):
-        raise ValueError("run_at is not a number")
-    if due not in ("sooner", "later"):
-        raise ValueError("policy is neither sooner nor later")
+    if not (
+        isinstance(kind, str)
+        and isinstance(args, dict)
+        and isinstance(key, str | None)
+        and isinstance(run_at, int | float | None)
+        and due in ("sooner", "later")
+    ):
+        raise ValueError("it is no job")
     return NewJob(kind, args, unique_key=key, run_at=run_at, due="later" if due == "later" else "sooner")
