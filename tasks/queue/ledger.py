@@ -374,11 +374,10 @@ class Ledger(QueueDatabase):
             parameters = {"now": self.now(), "within": within_seconds}
             return conn.execute(queries.ADVANCE, parameters).rowcount
 
-    def prune(self, older_than_seconds: float, most: int = 5000) -> int:
-        """Delete at most `most` done and cancelled jobs that ended before that time; dead ones stay."""
+    def prune(self, older_than_seconds: float) -> int:
+        """Delete the done and cancelled jobs that ended before that time; dead ones stay."""
         with self.transaction() as conn:
-            parameters = {"before": self.now() - older_than_seconds, "most": most}
-            return conn.execute(queries.PRUNE, parameters).rowcount
+            return conn.execute(queries.PRUNE, {"before": self.now() - older_than_seconds}).rowcount
 
     def forget(self, is_forgotten: Callable[[str], bool]) -> None:
         """Empty the ended jobs whose texts (arguments, key, history, error) match."""

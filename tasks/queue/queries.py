@@ -112,8 +112,7 @@ TEXTS_OF_ENDED = """
 """
 EMPTY = "UPDATE job SET args = '{}', unique_key = NULL, history = '[]', error = NULL WHERE id = :id"
 PRUNE = """
-    DELETE FROM job WHERE id IN (
-        SELECT id FROM job WHERE state IN ('done', 'cancelled') AND finished_at < :before ORDER BY id LIMIT :most)
+    DELETE FROM job WHERE state IN ('done', 'cancelled') AND finished_at < :before
 """
 
 # ---- looking
@@ -150,10 +149,7 @@ SET_LAST_SLOT = """
     ON CONFLICT (name) DO UPDATE SET last_slot = excluded.last_slot
 """
 LIVE_IN_KEY_RANGE = """
-    SELECT 1 FROM job WHERE state = 'queued' AND unique_key >= :first AND unique_key < :after
-    UNION ALL
-    SELECT 1 FROM job WHERE state = 'running' AND unique_key >= :first AND unique_key < :after
-    LIMIT 1
+    SELECT 1 FROM job WHERE state IN ('queued', 'running') AND unique_key >= :first AND unique_key < :after LIMIT 1
 """
 BEAT = """
     INSERT INTO worker_state (id, pid, beat, beat_at) VALUES (1, :pid, 1, :now)
