@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..runtime.paths import file_identity
 from . import database, schema
 from .catalog_reader import VALUES_OF_JSON, CatalogReader
-from .database import file_identity
 from .ranking import DenseHit, KeywordHit
 from .scope import Scope
 from .vocabulary import IndexVocabulary, TermCache

@@ -21,6 +21,7 @@ from ... import __version__
 from ...runtime.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths
+from ...runtime.paths import file_identity
 from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
 from . import schema
@@ -261,7 +262,7 @@ class Worker:
         for note in (set_aside, restored):
             if note:
                 log.warning("%s", note)
-        self._queue_file = _identity(state.queue_db)
+        self._queue_file = file_identity(state.queue_db)
         executor = Executor(ledger, self._handlers, context.lease_seconds)
         wakeup = Wakeup(state.wake_socket, on_datagram=self._on_datagram)
         ledger.wakeup = wakeup.wake
@@ -368,7 +369,7 @@ class Worker:
         """Whether queue.db is damaged, deleted or replaced: then everything starts anew."""
         if self._ledger.damaged or self._is_damaged_for_others():
             log.error("queue.db is damaged: starting again with a new one")
-        elif _identity(self._context.state.queue_db) != self._queue_file:
+        elif file_identity(self._context.state.queue_db) != self._queue_file:
             self._wait(BEAT_SECONDS)  # When the whole folder is being deleted, the lock goes a moment later.
             if not self._holds_place():
                 return False
@@ -481,15 +482,6 @@ def is_newer(version: str, than: str = __version__) -> bool:
 def _key(version: str) -> tuple[int, ...]:
     numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
     return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return device and inode; None if there is no such file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 __all__ = ["RunReport", "SchemaTooNew", "Service", "Worker", "WorkerContext", "WorkerRunning"]
