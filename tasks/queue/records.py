@@ -18,6 +18,8 @@ Due = Literal["sooner", "later"]
 anew (a quiet period that begins again)."""
 
 
+LEASE_SECONDS = 30.0
+"""A job whose worker has not beaten for this long starts again."""
 MAX_ERROR_CHARACTERS = 2000
 
 

@@ -31,11 +31,10 @@ from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
-from .records import Claim
+from .records import LEASE_SECONDS, Claim
 from .scheduler import Scheduler
 from .schema import is_readable_anew
 from .spool import Spool
-from .times import LEASE_SECONDS
 from .wakeup import Wakeup, wake_worker
 
 log = logging.getLogger(__name__)
