@@ -18,8 +18,7 @@ from ...runtime.settings import Settings
 from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 from ...services.stores import open_index
 from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, put_in_force
-from ..queue.child_job import run_json_child
-from ..queue.job import Dead, Postpone, RunningJob
+from ..queue.job import Dead, Postpone, RunningJob, run_json_child
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..queue.worklog import Lasting

@@ -14,8 +14,7 @@ import pytest
 from memoryvault.index.models import wanted_model
 from memoryvault.runtime.settings import Settings
 from memoryvault.services import upgrading
-from memoryvault.tasks.queue.child_job import run_json_child
-from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
+from memoryvault.tasks.queue.job import Dead, Retry, RunningJob, run_json_child
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
