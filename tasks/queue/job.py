@@ -61,6 +61,8 @@ class RunningJob:
         """Set when the claim no longer holds."""
         self.ending = False
         """The handler has returned, and its result is being recorded."""
+        self.enqueue = ledger.enqueue
+        """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
         self._ledger = ledger
         self._deadline = time.monotonic() + policy.deadline_seconds
 
@@ -81,17 +83,6 @@ class RunningJob:
         """Raise JobLost unless `still_owned`."""
         if not self.still_owned():
             raise JobLost(f"job {self.id} is no longer ours")
-
-    def enqueue(
-        self,
-        kind: str,
-        args: Mapping[str, Json] | None = None,
-        *,
-        unique_key: str | None = None,
-        delay_seconds: float = 0.0,
-    ) -> int:
-        """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
-        return self._ledger.enqueue(kind, args, unique_key=unique_key, delay_seconds=delay_seconds)
 
     def run_child(
         self,

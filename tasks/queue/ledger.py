@@ -175,8 +175,7 @@ class Ledger(QueueDatabase):
 
     def complete(self, claim: Claim, result: Mapping[str, Json] | None = None) -> bool:
         """End the attempt as done."""
-        with self.transaction() as conn:
-            return self._finish(conn, claim, "done", "done", None, result)
+        return self._finish(claim, "done", "done", None, result)
 
     def fail(self, claim: Claim, error: str, after_seconds: float | None = None) -> State | None:
         """End the attempt as failed: queue the job again after the kind's backoff (or `after_seconds`), or bury it
@@ -189,8 +188,7 @@ class Ledger(QueueDatabase):
 
     def bury(self, claim: Claim, reason: str) -> bool:
         """End the job as dead: it is kept with its reason, for `retry`."""
-        with self.transaction() as conn:
-            return self._finish(conn, claim, "dead", "dead", reason)
+        return self._finish(claim, "dead", "dead", reason)
 
     def postpone(self, claim: Claim, reason: str, seconds: float) -> bool:
         """Try again later without counting this attempt, because something outside the job was missing."""
@@ -201,66 +199,46 @@ class Ledger(QueueDatabase):
         return self._requeue(claim, "released", "the worker was stopped", 0.0, uncounted=True)
 
     def _requeue(self, claim: Claim, outcome: str, error: str, pause: float, *, uncounted: bool) -> bool:
+        run_at = self.now() + pause
         with self.transaction() as conn:
-            return self._requeue_in(conn, claim, outcome, error, pause, uncounted=uncounted)
-
-    def _requeue_in(
-        self,
-        conn: Connection,
-        claim: Claim,
-        outcome: str,
-        error: str,
-        pause: float,
-        *,
-        uncounted: bool,
-    ) -> bool:
-        parameters = self._ending(claim, outcome, error, None)
-        run_at = parameters["now"] + pause
-        if claim.unique_key is not None:
-            key = {"unique_key": claim.unique_key}
-            if successor := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
-                # The same work was enqueued meanwhile: that job takes over, including the failed attempts.
-                reason = f"{error} (continued by job {successor[0]})"
-                if not self._finish(conn, claim, "cancelled", outcome, reason):
-                    return False
-                inherit = {
-                    "id": successor[0],
-                    "attempt": claim.attempt - uncounted,
-                    "run_at": run_at if pause else 0.0,
-                }
-                conn.execute(queries.INHERIT_ATTEMPTS, inherit)
-                return True
-        parameters.update(run_at=run_at, uncounted=int(uncounted))
-        if conn.execute(queries.REQUEUE, parameters).rowcount != 1:
-            return False
-        self._wake_after_commit = True
-        return True
+            if claim.unique_key is not None:
+                key = {"unique_key": claim.unique_key}
+                if successor := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
+                    # The same work was enqueued meanwhile: that job takes over, including the failed attempts.
+                    attempt = claim.attempt - uncounted
+                    inherit = {"id": successor[0], "attempt": attempt, "run_at": run_at if pause else 0.0}
+                    reason = f"{error} (continued by job {successor[0]})"
+                    is_ended = self._finish(claim, "cancelled", outcome, reason)
+                    if is_ended:
+                        conn.execute(queries.INHERIT_ATTEMPTS, inherit)
+                    return is_ended
+            return self._end(queries.REQUEUE, claim, outcome, error, None, run_at=run_at, uncounted=int(uncounted))
 
     def _finish(
         self,
-        conn: Connection,
         claim: Claim,
         state: State,
         outcome: str,
         error: str | None,
         result: Mapping[str, Json] | None = None,
     ) -> bool:
-        parameters = {**self._ending(claim, outcome, error, result), "state": state}
-        if conn.execute(queries.FINISH, parameters).rowcount != 1:
-            return False
-        self._wake_after_commit = True
-        return True
+        return self._end(queries.FINISH, claim, outcome, error, result, state=state)
 
-    def _ending(
-        self, claim: Claim, outcome: str, error: str | None, result: Mapping[str, Json] | None
-    ) -> dict[str, Any]:
-        return {
+    def _end(
+        self, query: str, claim: Claim, outcome: str, error: str | None, result: object, **parameters: object
+    ) -> bool:
+        parameters |= {
             **_fence(claim),
             "now": self.now(),
             "outcome": outcome,
             "error": None if error is None else error_text(error),
-            "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
+            "result": json.dumps(result, separators=(",", ":")),
         }
+        with self.transaction() as conn:
+            if conn.execute(query, parameters).rowcount != 1:
+                return False
+            self._wake_after_commit = True
+            return True
 
     # ---- commands of the user
 
@@ -355,9 +333,9 @@ class Ledger(QueueDatabase):
                 policy = self.policies.get(kind)
                 error = f"the worker died or lost its lease in attempt {attempt}"
                 if policy is None or attempt >= policy.attempts:
-                    self._finish(conn, claim, "dead", "lost", error)
+                    self._finish(claim, "dead", "lost", error)
                 else:
-                    self._requeue_in(conn, claim, "lost", error, 0.0, uncounted=False)
+                    self._requeue(claim, "lost", error, 0.0, uncounted=False)
                 lost.append(job_id)
         return lost
 
