@@ -274,7 +274,7 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
         retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
         _create_tables(conn)
         _require_version(conn, path)
-        conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more fairly.
+        conn.execute("PRAGMA busy_timeout = 0")  # Ledger waits by itself, more fairly.
     except DATABASE_ERRORS as error:
         conn.close()
         raise unavailable(path, error) from error
