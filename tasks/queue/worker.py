@@ -27,6 +27,7 @@ from ...schedules.table import SCHEDULES, Schedule
 from . import schema
 from .app import ThreadConsumer, VaultHuey
 from .damage import open_queue, requeue_unmined, restore_if_damaged, restore_pauses
+from .enqueue import Spool
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
@@ -34,7 +35,6 @@ from .ledger import Ledger
 from .records import LEASE_SECONDS, Claim
 from .scheduler import Scheduler
 from .schema import is_readable_anew
-from .spool import Spool
 from .wakeup import Wakeup, wake_worker
 
 log = logging.getLogger(__name__)

@@ -15,11 +15,11 @@ from memoryvault.runtime.errors import QueueUnavailable, SchemaTooNew
 from memoryvault.schedules.table import SCHEDULES
 from memoryvault.tasks.queue import queries, schema
 from memoryvault.tasks.queue.damage import open_queue
+from memoryvault.tasks.queue.enqueue import Spool
 from memoryvault.tasks.queue.kinds import ArgsInvalid, validate_args
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.records import Claim, JobNotFound, JobStateRefused, NewJob
 from memoryvault.tasks.queue.schema import AGING_SECONDS
-from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy, state_in
 
 LEASE_SECONDS = 30.0
