@@ -288,7 +288,11 @@ class RecallService:
             operation = self._operations.get(str(message.get("op")))
             if operation is None:
                 raise UsageError(f"unknown op {message.get('op')!r}")
-            fields, afterwards = operation(message)
+            try:
+                fields, afterwards = operation(message)
+            finally:
+                if operation != self._ping:
+                    self._last_used = time.monotonic()
             return {"v": VERSION, "ok": True, **fields}, afterwards
         except MemoryVaultError as error:
             return _refusal(str(error)), None
@@ -342,7 +346,6 @@ class RecallService:
         texts = strings_field(message, "texts")
         if texts is None:
             raise UsageError("texts is missing")
-        self._last_used = time.monotonic()
         runner = self._runner
         if not runner.wait_ready(EMBED_WAIT_SECONDS) and runner.loading:
             raise ModelUnavailable(f"the model {runner.name} is still loading: try again")
@@ -358,7 +361,6 @@ class RecallService:
                 vectors[number] = vector.astype("<f4").tobytes()
             for number, each in zip(group, encoded.words, strict=False):
                 words[number] = pack_words(each)
-        self._last_used = time.monotonic()
         return {
             "model": runner.name,
             "dim": runner.dimension,
@@ -371,13 +373,11 @@ class RecallService:
         if text is None or len(text) > MAX_TEXT_CHARACTERS:
             raise UsageError("text is missing or too long")
         spans = spans_field(message, "sentences", len(text))
-        self._last_used = time.monotonic()
         if message.get("again") is True:
             # In this thread: a window takes too long for the model's own, in which questions are answered.
             answer = self._messages.read_again(text, before, spans)
         else:
             answer = self._runner.between_questions(lambda: self._messages.read(text, before, spans)).result()
-        self._last_used = time.monotonic()
         return answer, None
 
     def _compare(self, message: Mapping[str, Any]) -> _Answer:
@@ -385,11 +385,9 @@ class RecallService:
         if text is None or not others or len(others) > MAX_COMPARED:
             raise UsageError("text or others are missing, or the others are too many")
         logits = self._messages.compare(text, others)
-        self._last_used = time.monotonic()
         return {"logits": logits}, None
 
     def _recall(self, message: Mapping[str, Any]) -> _Answer:
-        self._last_used = time.monotonic()
         query, session, project = self._query(message)
         deadline = _deadline(message)
         token_budget = int(number_field(message, "token_budget", 2000) or 0)
