@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -69,7 +68,6 @@ class Spool:
     def __init__(self, folder: Path | str, ledger: Ledger) -> None:
         self._folder = Path(folder)
         self._ledger = ledger
-        self._lock = threading.Lock()
 
     def is_empty(self) -> bool:
         """Whether the folder is empty."""
@@ -87,32 +85,31 @@ class Spool:
         """Enqueue all files, oldest first; return the number of jobs. Raises QueueUnavailable; the files stay then."""
         jobs: list[NewJob] = []
         done: list[Path] = []
-        with self._lock:
-            for name in self._waiting():
-                path = self._folder / name
-                try:
-                    text = _read(path)
-                except FileNotFoundError:
-                    continue
-                except OSError as error:
-                    log.warning("can't read %s: %s", path, error)
-                    with suppress(OSError):
-                        path.rename(path.with_suffix(".unreadable"))
-                    continue
-                try:
-                    job = _parse(text)
-                    self._ledger.check(job)
-                    jobs.append(job)
-                except (ValueError, ArgsInvalid) as error:
-                    self._ledger.record_dead("spool.ingest", json.dumps(text[:4096]), f"{name}: {error}")
-                done.append(path)
-            if done:
-                self._ledger.enqueue_all(jobs)
-                kill_point("spool-ingest")
-                log.info("took %d jobs from the spool, %d refused", len(jobs), len(done) - len(jobs))
-            for path in done:
-                with suppress(FileNotFoundError):
-                    path.unlink()
+        for name in self._waiting():
+            path = self._folder / name
+            try:
+                text = _read(path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                log.warning("can't read %s: %s", path, error)
+                with suppress(OSError):
+                    path.rename(path.with_suffix(".unreadable"))
+                continue
+            try:
+                job = _parse(text)
+                self._ledger.check(job)
+                jobs.append(job)
+            except (ValueError, ArgsInvalid) as error:
+                self._ledger.record_dead("spool.ingest", json.dumps(text[:4096]), f"{name}: {error}")
+            done.append(path)
+        if done:
+            self._ledger.enqueue_all(jobs)
+            kill_point("spool-ingest")
+            log.info("took %d jobs from the spool, %d refused", len(jobs), len(done) - len(jobs))
+        for path in done:
+            with suppress(FileNotFoundError):
+                path.unlink()
         return len(jobs)
 
 

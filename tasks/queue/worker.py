@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ... import __version__
-from ...runtime.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
+from ...runtime.errors import QueueUnavailable, WorkerRunning
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths
 from ...runtime.paths import file_identity
@@ -481,6 +481,3 @@ def is_newer(version: str, than: str = __version__) -> bool:
 def _key(version: str) -> tuple[int, ...]:
     numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
     return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
-
-
-__all__ = ["RunReport", "SchemaTooNew", "Service", "Worker", "WorkerContext", "WorkerRunning"]

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault import __version__
-from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable
+from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable, WorkerRunning
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.app import VaultHuey
@@ -32,7 +32,6 @@ from memoryvault.tasks.queue.worker import (
     Service,
     Worker,
     WorkerContext,
-    WorkerRunning,
     installed_version,
     is_newer,
 )
