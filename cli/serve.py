@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..index.service import IDLE_SECONDS, Outcome, serve
@@ -26,14 +26,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until idle for the configured time (not with --stay) or stopped; end at once if another service runs."""
     state = context.state_of_vault_or_index
     idle_seconds = math.inf if args.stay else IDLE_SECONDS
-    outcome = serve(context.settings, state, idle_seconds=idle_seconds, log=_log(state.log_file))
+
+    def log(event: str, fields: Mapping[str, Any]) -> None:
+        hooklog.append(state.log_file, "info", f"recall.{event}", **fields)
+
+    outcome = serve(context.settings, state, idle_seconds=idle_seconds, log=log)
     if outcome is Outcome.ALREADY_RUNNING:
         note("memory: a recall service already runs for this vault")
     return 0
-
-
-def _log(log_file: str) -> Callable[[str, Mapping[str, Any]], None]:
-    def write(event: str, fields: Mapping[str, Any]) -> None:
-        hooklog.append(log_file, "info", f"recall.{event}", **fields)
-
-    return write

@@ -87,21 +87,20 @@ def put_in_force(settings: Settings, model: str) -> None:
 def ask_for(ledger: Ledger, model: str) -> int | None:
     """Enqueue the change to `model` and cancel changes to other models; return None if this change is already under
     way."""
-    going_on = None
-    for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
-        if isinstance(job.args, dict) and job.args.get("model") == model:
-            going_on = job
-        else:
-            ledger.cancel(job.id, f"{model} is wanted now")
-    if going_on is not None:
+    if cancel_others(ledger, model):
         return None
     return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=upgrade_key(model))
 
 
-def cancel_all(ledger: Ledger) -> None:
-    """Cancel all changes to another model."""
+def cancel_others(ledger: Ledger, model: str) -> bool:
+    """Cancel all changes to another model; return whether one to this model is under way."""
+    going_on = False
     for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
-        ledger.cancel(job.id, "the model in force is wanted")
+        if isinstance(job.args, dict) and job.args.get("model") == model:
+            going_on = True
+        else:
+            ledger.cancel(job.id, f"{model} is wanted now")
+    return going_on
 
 
 def main() -> int:
