@@ -34,7 +34,8 @@ from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
 from ..tasks.queue.job import RunningJob
 from ..tasks.queue.kinds import Json, KindPolicy
-from ..tasks.queue.ledger import Ledger, NewJob
+from ..tasks.queue.ledger import Ledger
+from ..tasks.queue.records import NewJob
 from ..tasks.queue.wakeup import wake_worker
 from ..tasks.queue.worker import Worker, WorkerContext
 
@@ -362,7 +363,7 @@ def with_history(report: Report, root: Path, finished: int, claims: int) -> None
                    SELECT 'noop', '{}', 'key:' || i, 'done', 1, 1.0, 1.0, 1.0, 2.0, :entry FROM n""",
                 {"finished": finished, "entry": entry},
             )
-        many.checkpoint()
+        many._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         times: dict[str, list[float]] = {"few": [], "many": []}
         for _ in range(claims):
             for name, ledger in (("few", few), ("many", many)):

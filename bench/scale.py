@@ -284,7 +284,8 @@ def _first_answer(client: RecallClient, question: str) -> float:
 def ask(engine: RecallEngine, questions: Sequence[str]) -> Iterator[tuple[float, Mapping[str, float], bool]]:
     """Ask as a hook does, with the vectors in memory."""
     engine.recall(RecallQuery(questions[0]))
-    engine.wait_for_vectors(60)
+    assert engine._matrices is not None
+    engine._matrices.wait_until_filled(60)
     for question in questions:
         begun = time.perf_counter()
         result = engine.recall(RecallQuery(question + " ", project="project-3", is_prompt=True))

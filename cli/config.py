@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from ..runtime.errors import UsageError
-from ..runtime.settings import render_settings_reference, value_in_force
-from ..runtime.settings_table import SETTINGS, as_toml
+from ..runtime.settings import value_in_force
+from ..runtime.settings_table import SETTINGS, as_toml, render_settings_reference
 from .context import Context
 from .output import add_json, home_path, print_rows, with_home
 

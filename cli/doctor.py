@@ -30,7 +30,7 @@ from ..services.indexing import drain_now, reconcile_now
 from ..services.pausing import how_to_go_on, why_nothing_starts
 from ..services.stores import open_index
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.times import LEASE_SECONDS
+from ..tasks.queue.records import LEASE_SECONDS
 from ..vault.automemory import PROBE_KIND
 from ..vault.listing import list_left_out
 from ..vault.scrubbed import Scrubbed

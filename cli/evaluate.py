@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
-from ..index.evaluation import load_documents, load_questions, open_documents, ranking_json
+from ..index.evaluation import load_documents, load_questions, open_documents
 from ..runtime.errors import ModelUnavailable
 from .arguments import at_least_one
 from .context import Context
@@ -45,7 +45,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
             )
             rankings = sorted(ranked, key=lambda one: order[one.question.group, one.question.id])
     if args.json:
-        print_json([ranking_json(ranking) for ranking in rankings])
+        print_json(
+            [
+                {"id": one.question.id, "ranked": one.ids, "scores": one.scores, "degraded": one.degraded}
+                for one in rankings
+            ]
+        )
         return 0
     for ranking in rankings:
         print(f"{ranking.question.id}\t{' '.join(ranking.ids)}")

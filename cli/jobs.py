@@ -1,4 +1,4 @@
-"""`memory jobs …`: list, retry and cancel jobs; show, pause and resume kinds."""
+"""`memory jobs …`: list, retry and cancel jobs; pause and resume kinds of jobs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from ..runtime.errors import UsageError
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.queue.kinds import POLICIES, KindPolicy
-from ..tasks.queue.ledger import STATES, Job, Ledger, State
+from ..tasks.queue.kinds import POLICIES
+from ..tasks.queue.ledger import Ledger
+from ..tasks.queue.records import STATES, Job, State, job_number
 from .arguments import at_least_one
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_result, print_table
@@ -24,19 +25,13 @@ EPILOGS = {
   memory jobs retry all --kind reflect.corpus
 """,
     "cancel": "example:\n  memory jobs cancel 42\n",
-    "kinds": "example:\n  memory jobs kinds\n",
     "pause": "example:\n  memory jobs pause reflect.corpus\n",
     "resume": "example:\n  memory jobs resume reflect.corpus\n",
 }
 
 ALL = "all"
 DEFAULT_LIMIT = 50
-LARGEST_ID = 2**63 - 1
-"""The largest integer of SQLite."""
-LIMITS = (
-    "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
-    "in_child",
-)  # fmt: skip
+MOST = 1_000_000
 UNFINISHED: tuple[State, ...] = ("queued", "running", "dead")
 TIMES = ("run_at", "created_at", "started_at", "finished_at")
 
@@ -46,14 +41,12 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
     kinds = sorted(POLICIES)
     parser.set_defaults(action=action)
     if action in ("pause", "resume"):
-        parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs kinds` shows it")
+        parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs list` shows it")
     elif action == "retry":
-        parser.add_argument(
-            "job", metavar="JOB", type=_number_or_all, help="a job's number, or `all` for every dead one"
-        )
+        parser.add_argument("job", metavar="JOB", help="a job's number, or `all` for every dead one")
         parser.add_argument("--kind", metavar="KIND", choices=kinds, help="of `all`: only jobs of this kind")
     elif action in ("show", "cancel"):
-        parser.add_argument("job", metavar="JOB", type=_number, help="a job's number")
+        parser.add_argument("job", metavar="JOB", help="a job's number")
     elif action == "list":
         parser.add_argument("--state", choices=STATES, help="only jobs in it")
         parser.add_argument("--kind", metavar="KIND", choices=kinds, help="only jobs of this kind")
@@ -72,22 +65,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with open_ledger(context.settings) as ledger:
         match args.action:
             case "list":
-                _list(args, ledger, min(args.limit or DEFAULT_LIMIT, LARGEST_ID))
-            case "kinds":
-                _kinds(args, ledger)
+                _list(args, ledger, min(args.limit or DEFAULT_LIMIT, MOST))
             case "pause" | "resume":
                 _pause(args, ledger)
             case "retry" if args.job == ALL:
                 _retry_all(args, ledger)
             case action:
                 act = {"show": ledger.get, "retry": ledger.retry, "cancel": ledger.cancel}[action]
-                _print(args, act(args.job))
+                _print(args, act(job_number(args.job)))
     return 0
 
 
 def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
     usual = UNFINISHED if not (args.all or args.json or args.kind) else STATES
-    found = ledger.list_jobs([args.state] if args.state else usual, kind=args.kind, most=min(most + 1, LARGEST_ID))
+    found = ledger.list_jobs([args.state] if args.state else usual, kind=args.kind, most=most + 1)
     jobs = found[:most]
     if args.json:
         print_json([_as_json(job) for job in jobs])
@@ -150,51 +141,11 @@ def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
     print_result(args, [_as_json(job) for job in again], told)
 
 
-def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
-    paused = set(ledger.paused())
-    if args.json:
-        print_json([{**_limits(policy), "paused": policy.kind in paused} for policy in POLICIES.values()])
-        return
-    print_table(
-        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "ends at its deadline", ""),
-        [
-            (
-                p.kind,
-                p.priority,
-                p.concurrency,
-                f"{p.deadline_seconds:g}",
-                p.attempts,
-                f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
-                "yes" if p.in_child else "no, its result is dropped",
-                "paused" if p.kind in paused else "",
-            )
-            for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
-        ],
-    )
-
-
-def _limits(policy: KindPolicy) -> dict[str, Any]:
-    return {name: getattr(policy, name) for name in LIMITS}
-
-
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
     pauses = args.action == "pause"
     (ledger.pause if pauses else ledger.resume)(args.kind)
     told = "no job of this kind starts until you resume it" if pauses else "resumed"
     print_result(args, {"kind": args.kind, "paused": pauses}, f"{args.kind}: {told}")
-
-
-def _number(text: str) -> int:
-    """The number of a job, as the type of an argument."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a job's number   (memory jobs list shows them)")
-    if len(text) > len(str(LARGEST_ID)) or int(text) > LARGEST_ID:
-        raise argparse.ArgumentTypeError("no job has so large a number   (memory jobs list shows them)")
-    return int(text)
-
-
-def _number_or_all(text: str) -> int | str:
-    return ALL if text == ALL else _number(text)
 
 
 def _utc(seconds: float | None) -> str:

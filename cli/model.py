@@ -16,7 +16,7 @@ from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models,
 from ..runtime.errors import UsageError
 from ..services.indexing import UPGRADE_KIND
 from ..services.stores import open_index
-from ..services.upgrading import ask_for, cancel_all, put_in_force
+from ..services.upgrading import ask_for, cancel_others, put_in_force
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from .arguments import refuse_options_of_others
 from .context import Context
@@ -179,7 +179,7 @@ def _change(context: Context, name: str) -> dict[str, Any]:
         if to_do:
             job = ask_for(ledger, name)
             return {"in_force": False, "before": before, "to_do": to_do, "job": job}
-        cancel_all(ledger)
+        cancel_others(ledger, name)
     put_in_force(settings, name)
     return {"in_force": True, "before": before, "to_do": 0, "job": None}
 

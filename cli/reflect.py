@@ -16,7 +16,7 @@ from typing import Any
 from ..pipelines.routing import RoutedCandidate
 from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
-from ..runtime.settings import BY_NAME
+from ..runtime.settings_table import BY_NAME
 from ..services.corpus.backfill import newest_session
 from ..services.health_warnings import why_full
 from ..services.ideas.research import request_research_if_possible

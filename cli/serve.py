@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from ..index.models import wanted_model
-from ..index.service import Outcome, ServiceConfig, serve
+from ..index.service import IDLE_SECONDS, Outcome, serve
 from ..runtime import hooklog
 from .context import Context
 from .output import note
@@ -27,17 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until idle for the configured time (not with --stay) or stopped; end at once if another service runs."""
     state = context.state_of_vault_or_index
-    config = ServiceConfig.from_settings(context.settings)
-    if args.stay:
-        config = replace(config, idle_exit_seconds=math.inf)
-    outcome = serve(config, log=_log(state.log_file), wanted=lambda: wanted_model(context.settings))
+    idle_seconds = math.inf if args.stay else IDLE_SECONDS
+
+    def log(event: str, fields: Mapping[str, Any]) -> None:
+        hooklog.append(state.log_file, "info", f"recall.{event}", **fields)
+
+    outcome = serve(context.settings, state, idle_seconds=idle_seconds, log=log)
     if outcome is Outcome.ALREADY_RUNNING:
         note("memory: a recall service already runs for this vault")
     return 0
-
-
-def _log(log_file: str) -> Callable[[str, Mapping[str, Any]], None]:
-    def write(event: str, fields: Mapping[str, Any]) -> None:
-        hooklog.append(log_file, "info", f"recall.{event}", **fields)
-
-    return write

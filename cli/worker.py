@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 
 from ..runtime.errors import SettingsError, UsageError
@@ -94,7 +93,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         report = build_worker(settings, watch=False).run_until_idle(
             timeout_seconds=timeout,
             include_delayed_seconds=settings.session.quiet_seconds,
-            on_left=(lambda left: line.show(_what_is_left(left))) if line.shown else None,
+            on_left=(lambda left: line.show(f"working; {counted(left, 'job')} left")) if line.shown else None,
         )
     if args.json:
         print_json(asdict(report))
@@ -116,11 +115,6 @@ def run_forever(settings: Settings) -> int:
         status = worker.run_forever()
         if not worker.is_outdated:
             return status
-
-
-def _what_is_left(jobs: Mapping[str, int]) -> str:
-    """`working; left: 9 reflect.session, 2 research.idea`."""
-    return f"working; left: {', '.join(f'{number:,} {kind}' for kind, number in jobs.items()) or 'nothing'}"
 
 
 def _level(settings: Settings) -> int:

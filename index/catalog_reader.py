@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from ..runtime.days import effective_day
 from ..runtime.layout import INBOX
+from ..runtime.paths import file_identity
 from ..vault.active import is_entry_place
 from ..vault.entry import SKILL_KIND
 from . import database, schema
@@ -75,7 +76,7 @@ class CatalogReader:
     def __init__(self, path: Path, *, vectors: bool = False) -> None:
         """`vectors`: load sqlite-vec too, where it is installed."""
         self.path = path
-        self.identity = database.file_identity(path)
+        self.identity = file_identity(path)
         self._connection = database.open_reader(path, vectors=vectors)
 
     def close(self) -> None:

@@ -38,7 +38,6 @@ def listen(path: str, backlog: int) -> socket.socket:
         finally:
             os.umask(old)
         listener.listen(backlog)
-        listener.setblocking(False)
     except OSError as error:
         listener.close()
         raise _cannot_serve(path, error) from error
@@ -80,14 +79,10 @@ def _acquire(lock: ProcessLock, socket_path: Path, hangs: Callable[[], bool]) ->
 
 
 @contextlib.contextmanager
-def wake_on_signals(waker: socket.socket) -> Iterator[None]:
-    """Make SIGTERM, SIGINT and SIGHUP write a byte to `waker` while the block runs."""
-
-    def wake(*_: object) -> None:
-        with contextlib.suppress(OSError):
-            waker.send(b"1")
-
-    previous = {number: signal.signal(number, wake) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+def call_on_signals(end: Callable[[], None]) -> Iterator[None]:
+    """Make SIGTERM, SIGINT and SIGHUP call `end` while the block runs."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    previous = {number: signal.signal(number, lambda *_: end()) for number in numbers}
     try:
         yield
     finally:

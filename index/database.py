@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from ..runtime.errors import IndexUnavailable, SchemaTooNew
-from ..runtime.paths import explain_file_system
+from ..runtime.paths import explain_file_system, file_identity
 from ..vault.wording import one_line
 from . import schema
 
@@ -155,15 +155,6 @@ def remember_sound(path: Path) -> None:
 def forget_sound(path: Path) -> None:
     """Forget that the file passed its check: the next `store.open_or_rebuild` checks all of it."""
     _is_sound[file_identity(path)] = False
-
-
-def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return device and inode, which differ once index.db was replaced; None where there is no file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 @contextmanager

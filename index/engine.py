@@ -248,11 +248,6 @@ class RecallEngine:
             self._matrices.close()
         self._readers.close()
 
-    def wait_for_vectors(self, seconds: float) -> None:
-        """Wait until the vectors that the first recall requested are in memory."""
-        if self._matrices is not None:
-            self._matrices.wait_until_filled(seconds)
-
     def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
         """Return the best hits within `budget_ms` (None: without a deadline)."""
         started = time.perf_counter()

@@ -175,48 +175,30 @@ def _entry(path: str, document: Document) -> Entry:
 
 
 def load_documents(path: Path) -> list[Document]:
-    """Lines of JSON: id, text, group?, tags?. Raises UsageError naming the line, also for an id that its group has."""
+    """Read lines of JSON: id, text, group?, tags?. Raises UsageError as `_rows` does."""
     return [
-        Document(id_, _text(row, "text", where), group, _tags(row)) for where, id_, group, row in _rows_with_id(path)
+        Document(row["id"], row["text"], row.get("group"), tuple(map(str, row.get("tags") or ())))
+        for row in _rows(path)
     ]
 
 
 def load_questions(path: Path) -> list[Question]:
-    """Lines of JSON: id, text, group?, gold? (ids), kind?. Raises UsageError as `load_documents` does."""
+    """Read lines of JSON: id, text, group?, gold? (ids), kind?. Raises UsageError as `_rows` does."""
     return [
         Question(
-            id_,
-            _text(row, "text", where),
-            group,
-            frozenset(str(id_) for id_ in row.get("gold") or ()),
+            row["id"],
+            row["text"],
+            row.get("group"),
+            frozenset(map(str, row.get("gold") or ())),
             str(row.get("kind") or ""),
         )
-        for where, id_, group, row in _rows_with_id(path)
+        for row in _rows(path)
     ]
 
 
-def ranking_json(ranking: Ranking) -> dict[str, Any]:
-    """One line of `memory config eval rank --json`."""
-    return {
-        "id": ranking.question.id,
-        "ranked": list(ranking.ids),
-        "scores": list(ranking.scores),
-        "degraded": list(ranking.degraded),
-    }
-
-
-def _rows_with_id(path: Path) -> Iterator[tuple[str, str, str | None, dict[str, Any]]]:
-    """(line, id, group, row) of every line. Raises UsageError for an id that a group has twice."""
-    first: dict[tuple[str | None, str], str] = {}
-    for where, row in _rows(path):
-        id_ = _text(row, "id", where)
-        group = None if row.get("group") is None else _text(row, "group", where)
-        if (before := first.setdefault((group, id_), where)) is not where:
-            raise UsageError(f"{where}: the id {id_!r} is there already ({before})")
-        yield where, id_, group, row
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the object of every line. Raises UsageError naming the line where id, text or a group is no string, or its
+    group has the id twice."""
     try:
         # Not `splitlines`: a JSON string may hold U+2028 and its like, which end no line of JSON.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -224,6 +206,7 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
+    first: dict[tuple[str | None, str], str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -234,16 +217,9 @@ def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise UsageError(f"{where} is not JSON: {error}") from error
         if not isinstance(row, dict):
             raise UsageError(f"{where} is not a JSON object")
-        yield where, row
-
-
-def _text(row: Mapping[str, Any], name: str, where: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {name} must be a string")
-    return value
-
-
-def _tags(row: Mapping[str, Any]) -> tuple[str, ...]:
-    tags = row.get("tags")
-    return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+        for name in ("id", "text", "group"):
+            if not (isinstance(row.get(name), str) or (name == "group" and row.get(name) is None)):
+                raise UsageError(f"{where}: {name} must be a string")
+        if (before := first.setdefault((row.get("group"), row["id"]), where)) is not where:
+            raise UsageError(f"{where}: the id {row['id']!r} is there already ({before})")
+        yield row

@@ -40,7 +40,7 @@ class ModelRunner:
         self._load = load
         self._clock = clock
         self._embedder: Embedder | None = None
-        self._failure: str | None = None
+        self.failure: str | None = None
         self._retry_at = 0.0
         self._last_question_at = -math.inf
         self._last_step_at = -math.inf
@@ -59,11 +59,7 @@ class ModelRunner:
 
     @property
     def loading(self) -> bool:
-        return self._embedder is None and self._failure is None
-
-    @property
-    def failure(self) -> str | None:
-        return self._failure
+        return self._embedder is None and self.failure is None
 
     @property
     def busy(self) -> bool:
@@ -120,7 +116,8 @@ class ModelRunner:
     def _submit(self, queue: deque[_Work], work: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()
         with self._wanted:
-            self._require_running()
+            if self._stopped:  # No thread would take the work.
+                raise ModelUnavailable(_ENDING)
             queue.append((work, future))
             self._wanted.notify()
         return future
@@ -143,23 +140,18 @@ class ModelRunner:
     def _require_model(self) -> Embedder:
         if self._embedder is not None:
             return self._embedder
-        if self._failure is not None and self._clock() >= self._retry_at:
+        if self.failure is not None and self._clock() >= self._retry_at:
             with self._wanted:
-                self._failure = None
+                self.failure = None
                 self._ready.clear()
                 self._wanted.notify()
-        if self._failure is None:
+        if self.failure is None:
             raise ModelLoading(f"the model {self.name} is still loading")
-        raise ModelUnavailable(self._failure)
-
-    def _require_running(self) -> None:
-        """Raise after `stop`, when no thread would take the work. To be called under the lock."""
-        if self._stopped:
-            raise ModelUnavailable(_ENDING)
+        raise ModelUnavailable(self.failure)
 
     def _run(self) -> None:
         while not self._stopped:
-            if self._embedder is None and self._failure is None:
+            if self._embedder is None and self.failure is None:
                 self._load_now()
                 continue
             with self._wanted:
@@ -188,9 +180,9 @@ class ModelRunner:
             self._embedder = embedder
             self.judge_answer("warm up", "warm up")
         except ModelUnavailable as error:
-            self._failure = str(error)
+            self.failure = str(error)
         except Exception as error:  # noqa: BLE001 - a library's failure must not end the service
-            self._failure = f"the model {self.name} cannot be loaded: {type(error).__name__}: {error}"
+            self.failure = f"the model {self.name} cannot be loaded: {type(error).__name__}: {error}"
         self._retry_at = self._clock() + RELOAD_SECONDS
         self._ready.set()
 

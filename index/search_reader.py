@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..runtime.paths import file_identity
 from . import database, schema
 from .catalog_reader import VALUES_OF_JSON, CatalogReader
-from .database import file_identity
 from .ranking import DenseHit, KeywordHit
 from .scope import Scope
 from .vocabulary import IndexVocabulary, TermCache
@@ -225,15 +225,12 @@ class SearchReader(CatalogReader):
     ) -> list[DenseHit]:
         """Search a matrix as `search_vectors` does: only the nearest are tested against the scope, as in
         `search_keywords`."""
-        similarity = matrix.nearest(vector, FIRST_OVERFETCH * limit)
-        half = len(similarity) // 2
-        rows = self._chunks_within(itertools.islice(similarity, half), condition, parameters)
-        if len({row.passage_id for row in rows}) < limit:
-            rows += self._chunks_within(itertools.islice(similarity, half, None), condition, parameters)
-        if len({row.passage_id for row in rows}) < limit and len(similarity) == FIRST_OVERFETCH * limit:
-            similarity = matrix.nearest(vector, SECOND_OVERFETCH * limit)
+        for most in (FIRST_OVERFETCH * limit, SECOND_OVERFETCH * limit):
+            similarity = matrix.nearest(vector, most)
             rows = self._chunks_within(similarity, condition, parameters)
-        if len({row.passage_id for row in rows}) < limit and len(similarity) == SECOND_OVERFETCH * limit:
+            if len({row.passage_id for row in rows}) >= limit or len(similarity) < most:
+                break
+        else:
             rows = self._chunks_of_scope(condition, parameters)
             similarity = matrix.similarities(vector, list({row.passage_id for row in rows}))
         within = {row.passage_id for row in rows}

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import errno
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -35,10 +34,9 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import around_words, introduced, render_block, select_hits, status_line
 from .client import RecallClient, ServiceRefused, ServiceUnavailable
-from .daemon import CannotServe, hold_lock, listen, wake_on_signals
+from .daemon import CannotServe, call_on_signals, hold_lock, listen
 from .embedder import Embedder, load_embedder, micro_batches
 from .engine import (
-    DEFAULT_EAGERNESS,
     FILES_LATE,
     NO_INDEX,
     VAULT_MISSING,
@@ -51,7 +49,7 @@ from .engine import (
 from .filters import parse_filter
 from .late_interaction import pack_words
 from .message_reader import MessageReader
-from .models import model_in_force
+from .models import model_in_force, wanted_model
 from .protocol import (
     MAX_BUDGET_MS,
     MAX_COMPARED,
@@ -76,6 +74,8 @@ from .unreviewed import recall_unreviewed, render_unreviewed
 
 CONNECTION_SECONDS = 30.0
 """How long a connection may be idle, or take to accept an answer."""
+IDLE_SECONDS = 1800.0
+"""Time without a request after which the service exits."""
 MAX_CONNECTIONS = 64
 DRAIN_SECONDS = 2.0
 """How long requests in progress may take when the service ends; less than daemon.LEAVING_SECONDS."""
@@ -86,34 +86,7 @@ EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 SOUGHT_CHARACTERS = 2000
 """So much of a prompt's beginning and end decides which sentence of a long note is shown: an answer has little time."""
-_TICK_SECONDS = 0.5
-_DESCRIPTOR_RETRY_SECONDS = 0.1
-
-
-@dataclass(frozen=True)
-class ServiceConfig:
-    """The configuration of the service; from the user's settings, never from a client."""
-
-    vault: Path
-    state: StatePaths
-    model: str
-    idle_exit_seconds: float = 1800.0
-    """Time without a request after which the service exits; infinite with `serve --stay`."""
-    eagerness: str = DEFAULT_EAGERNESS
-    unreviewed: bool = True
-    """Whether a prompt may get what the user said and has not reviewed (unreviewed.py)."""
-    connection_seconds: float = CONNECTION_SECONDS
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> ServiceConfig:
-        """Raises SettingsError when no vault is set."""
-        return cls(
-            vault=settings.required_vault_path,
-            state=settings.state,
-            model=settings.embedding.model,
-            eagerness=settings.recall.eagerness,
-            unreviewed=settings.recall.unreviewed,
-        )
+_TICK_SECONDS = 0.2
 
 
 _Answer = tuple[dict[str, Any], Callable[[], None] | None]
@@ -130,24 +103,25 @@ class Outcome(Enum):
 
 
 def serve(
-    config: ServiceConfig,
+    settings: Settings,
+    state: StatePaths,
     *,
+    idle_seconds: float = IDLE_SECONDS,
     load: Callable[[], Embedder] | None = None,
     log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
-    wanted: Callable[[], str] | None = None,
 ) -> Outcome:
-    """Serve until SIGTERM, SIGINT, `stop`, or `idle_exit_seconds` without a request. Main thread only.
+    """Serve until SIGTERM, SIGINT, `stop`, or `idle_seconds` without a request. Main thread only.
 
-    `wanted()` is the model of the settings as they are then, for an index in which none is in force yet.
-    `log(event, fields)` is called for start, end and faults. Raises CannotServe.
+    Settings come from the user, never from a client. `log(event, fields)` is called for start, end and faults. Raises
+    SettingsError when no vault is set, and CannotServe.
     """
-    ensure_state(config.state, CannotServe)
+    ensure_state(state, CannotServe)
     lower_priority()
-    lock, socket_path = Path(config.state.recall_lock), Path(config.state.recall_socket)
+    lock, socket_path = Path(state.recall_lock), Path(state.recall_socket)
     with hold_lock(lock, socket_path, lambda: _does_hang(socket_path)) as is_held:
         if not is_held:
             return Outcome.ALREADY_RUNNING
-        service = RecallService(config, load=load, log=log, wanted=wanted)
+        service = RecallService(settings, state, idle_seconds, load, log)
         try:
             return service.run()
         finally:
@@ -175,28 +149,29 @@ class RecallService:
 
     def __init__(
         self,
-        config: ServiceConfig,
-        *,
-        load: Callable[[], Embedder] | None = None,
-        log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
-        wanted: Callable[[], str] | None = None,
+        settings: Settings,
+        state: StatePaths,
+        idle_seconds: float,
+        load: Callable[[], Embedder] | None,
+        log: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
-        self._config = config
-        self._wanted = wanted or (lambda: config.model)
+        """As `serve`."""
+        self._settings = settings
+        self._vault = settings.required_vault_path
+        self._state = state
+        self._idle_seconds = idle_seconds
         self._log = log
-        self._socket_path = config.state.recall_socket
+        self._socket_path = state.recall_socket
         self._listener = listen(self._socket_path, MAX_CONNECTIONS)
         self._inode = os.stat(self._socket_path).st_ino
-        self._wake, self._waker = socket.socketpair()
-        for end in (self._wake, self._waker):
-            end.setblocking(False)
+        self._listener.settimeout(_TICK_SECONDS)
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
         self._connections: set[socket.socket] = set()
         self._answering = 0
         self._lock = threading.Lock()
         self._load_model = load
-        self._messages = MessageReader(Path(config.state.models))
+        self._messages = MessageReader(Path(state.models))
         self._runner = self._run_model(self._model_in_force())
         self._engine = self._engine_over(self._runner)
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
@@ -212,7 +187,7 @@ class RecallService:
     def run(self) -> Outcome:
         """Accept until there is a reason to end; then let requests in progress finish."""
         self._log("start", {"model": self._runner.name})
-        with wake_on_signals(self._waker):
+        with call_on_signals(self._end):
             while self._outcome is None:
                 self._accept()
                 self._check_state()
@@ -229,30 +204,16 @@ class RecallService:
         self._unlink()
         self._listener.close()
         self._runner.stop()
-        with self._lock:
-            connections = list(self._connections)
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
         self._engine.close()
-        self._wake.close()
-        self._waker.close()
 
     def _accept(self) -> None:
-        import select
-
-        readable, _, _ = select.select([self._listener, self._wake], [], [], _TICK_SECONDS)
-        if self._wake in readable:
-            self._outcome = self._outcome or Outcome.STOPPED
-            return
-        if self._listener not in readable:
-            return
+        """Take the next connection, if one comes within _TICK_SECONDS."""
         try:
             connection, _ = self._listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EMFILE, errno.ENFILE):
-                # The socket remains readable while no connection can be accepted.
-                time.sleep(_DESCRIPTOR_RETRY_SECONDS)
+        except TimeoutError:
+            return
+        except OSError:  # No descriptor is free, say.
+            time.sleep(_TICK_SECONDS)
             return
         uid = peer_uid(connection)
         if uid != os.getuid():
@@ -264,7 +225,7 @@ class RecallService:
                 connection.close()
                 return
             self._connections.add(connection)
-        connection.settimeout(self._config.connection_seconds)
+        connection.settimeout(CONNECTION_SECONDS)
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
 
     def _check_state(self) -> None:
@@ -273,7 +234,7 @@ class RecallService:
             return
         self._messages.drop_unused()
         busy = self._answering or self._runner.busy
-        if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
+        if not busy and time.monotonic() - self._last_used > self._idle_seconds:
             self._outcome = Outcome.IDLE
         try:
             ours = os.stat(self._socket_path).st_ino == self._inode
@@ -327,7 +288,11 @@ class RecallService:
             operation = self._operations.get(str(message.get("op")))
             if operation is None:
                 raise UsageError(f"unknown op {message.get('op')!r}")
-            fields, afterwards = operation(message)
+            try:
+                fields, afterwards = operation(message)
+            finally:
+                if operation != self._ping:
+                    self._last_used = time.monotonic()
             return {"v": VERSION, "ok": True, **fields}, afterwards
         except MemoryVaultError as error:
             return _refusal(str(error)), None
@@ -342,7 +307,7 @@ class RecallService:
             "failure": self._runner.failure,
             "pid": os.getpid(),
             "version": __version__,
-            "vault": str(self._config.vault),
+            "vault": str(self._vault),
         }, None
 
     def _stop(self, message: Mapping[str, Any]) -> _Answer:
@@ -352,16 +317,15 @@ class RecallService:
 
     def _model_in_force(self) -> str:
         # An index made anew has none: what then counts is the setting, which may be another than at the start.
-        return model_in_force(Path(self._config.state.index_db), self._wanted())
+        return model_in_force(Path(self._state.index_db), wanted_model(self._settings))
 
     def _run_model(self, name: str) -> ModelRunner:
-        config = self._config
-        load = self._load_model or (lambda: load_embedder(name, models_folder=Path(config.state.models)))
+        load = self._load_model or (lambda: load_embedder(name, models_folder=Path(self._state.models)))
         return ModelRunner(name, load)
 
     def _engine_over(self, runner: ModelRunner) -> RecallEngine:
-        index_db = Path(self._config.state.index_db)
-        return RecallEngine(index_db, self._config.vault, runner, self._config.eagerness, keep_vectors=True)
+        index_db = Path(self._state.index_db)
+        return RecallEngine(index_db, self._vault, runner, self._settings.recall.eagerness, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
         """Load the model that is in force, if it is another one. Until it is loaded, words alone answer."""
@@ -376,14 +340,12 @@ class RecallService:
         return {"model": name, "loading": self._runner.loading}, None
 
     def _end(self) -> None:
-        with contextlib.suppress(OSError):
-            self._waker.send(b"1")
+        self._outcome = self._outcome or Outcome.STOPPED
 
     def _embed(self, message: Mapping[str, Any]) -> _Answer:
         texts = strings_field(message, "texts")
         if texts is None:
             raise UsageError("texts is missing")
-        self._last_used = time.monotonic()
         runner = self._runner
         if not runner.wait_ready(EMBED_WAIT_SECONDS) and runner.loading:
             raise ModelUnavailable(f"the model {runner.name} is still loading: try again")
@@ -399,7 +361,6 @@ class RecallService:
                 vectors[number] = vector.astype("<f4").tobytes()
             for number, each in zip(group, encoded.words, strict=False):
                 words[number] = pack_words(each)
-        self._last_used = time.monotonic()
         return {
             "model": runner.name,
             "dim": runner.dimension,
@@ -412,13 +373,11 @@ class RecallService:
         if text is None or len(text) > MAX_TEXT_CHARACTERS:
             raise UsageError("text is missing or too long")
         spans = spans_field(message, "sentences", len(text))
-        self._last_used = time.monotonic()
         if message.get("again") is True:
             # In this thread: a window takes too long for the model's own, in which questions are answered.
             answer = self._messages.read_again(text, before, spans)
         else:
             answer = self._runner.between_questions(lambda: self._messages.read(text, before, spans)).result()
-        self._last_used = time.monotonic()
         return answer, None
 
     def _compare(self, message: Mapping[str, Any]) -> _Answer:
@@ -426,11 +385,9 @@ class RecallService:
         if text is None or not others or len(others) > MAX_COMPARED:
             raise UsageError("text or others are missing, or the others are too many")
         logits = self._messages.compare(text, others)
-        self._last_used = time.monotonic()
         return {"logits": logits}, None
 
     def _recall(self, message: Mapping[str, Any]) -> _Answer:
-        self._last_used = time.monotonic()
         query, session, project = self._query(message)
         deadline = _deadline(message)
         token_budget = int(number_field(message, "token_budget", 2000) or 0)
@@ -443,7 +400,7 @@ class RecallService:
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
-                Path(self._config.state.run, INDEX_WANTED).touch(mode=0o600)
+                Path(self._state.run, INDEX_WANTED).touch(mode=0o600)
         if query.is_prompt and NO_INDEX in result.degraded:
             raise IndexUnavailable("there is no index that can be used")
         tokens = None
@@ -455,8 +412,8 @@ class RecallService:
             near = [replace(hit, excerpt=around_words(text, words)) for hit, text in self._introduced(result)]
             shown = select_hits(near, token_budget, count)
             answer["block"] = render_block(shown, 0)
-            if self._config.unreviewed:
-                waiting = recall_unreviewed(self._engine, self._config.vault, query, deadline)
+            if self._settings.recall.unreviewed:
+                waiting = recall_unreviewed(self._engine, self._vault, query, deadline)
                 answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)
                 shown += waiting
             answer["status"] = status_line(hit.slug for hit in shown)
@@ -475,7 +432,7 @@ class RecallService:
                 tokens=tokens,
                 given_before=len(query.exclude_paths),
             )
-            append_receipt(Path(self._config.state.receipts), line)
+            append_receipt(Path(self._state.receipts), line)
 
         return {
             **answer,
@@ -492,7 +449,7 @@ class RecallService:
         has a list without the heading that forbids what is in it."""
         is_read = {FILES_LATE, VAULT_MISSING}.isdisjoint(result.degraded)
         for hit in result.hits:
-            entry = read_entry_file(str(self._config.vault), hit.path) if is_read else None
+            entry = read_entry_file(str(self._vault), hit.path) if is_read else None
             yield hit, (entry and introduced(hit.excerpt, entry.excerpt)) or hit.excerpt
 
     def _query(self, message: Mapping[str, Any]) -> tuple[RecallQuery, str | None, str | None]:
@@ -508,7 +465,7 @@ class RecallService:
             project = project_of(cwd)
         statuses = strings_field(message, "statuses")
         exclude = set(strings_field(message, "exclude_paths") or ())
-        injected = set() if session is None else read_injected(self._config.state.markers, session)
+        injected = set() if session is None else read_injected(self._state.markers, session)
         exclude |= injected or set()
         k = number_field(message, "k", 5)
         query = RecallQuery(

@@ -45,7 +45,7 @@ class TermCache:
 
 
 class IndexVocabulary:
-    """The `query.Vocabulary` of one index. `identity` is that of the file (`database.file_identity`)."""
+    """The `query.Vocabulary` of one index. `identity` is that of the file (`paths.file_identity`)."""
 
     def __init__(self, connection: apsw.Connection, identity: tuple[int, int] | None, cache: TermCache) -> None:
         self._connection = connection

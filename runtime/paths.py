@@ -27,6 +27,15 @@ _HAS_FLAGS = hasattr(os.stat_result, "st_flags")
 _UNSTORABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 
 
+def file_identity(path: Path | str) -> tuple[int, int] | None:
+    """Return device and inode, which differ once a database was replaced; None where there is no file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def require_folder(vault: Path) -> None:
     """Raise VaultUnavailable, with what to do, if the vault is not a readable folder."""
     other = "correct MEMORY_VAULT_PATH if that is set, or choose another by `memory init --vault FOLDER`"

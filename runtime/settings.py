@@ -45,12 +45,8 @@ from .settings_table import (
     SessionSection,
     Setting,
     VaultSection,
-    as_toml,
-    render_settings_reference,
 )
 from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
-
-__all__ = ["BY_NAME", "SECTIONS", "SETTINGS", "Setting", "as_toml", "render_settings_reference"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,8 +31,9 @@ from ..tasks.queue.records import Backlog, Job, WorkerBeat
 from ..vault.core import select_core
 from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, last_event_at, list_markers, marker_path
+from ..vault.wording import counted
 from .active_counts import ActiveCounts, count_active
-from .health_warnings import warnings_of, why_dead, why_held, why_idle, why_no_room, why_silent, why_unheard
+from .health_warnings import warnings_of, why_no_room, why_unheard
 from .hook_log import HookTimes, hook_times, read_hook_runs, week_before
 from .pausing import pause_notice, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending
@@ -42,6 +43,8 @@ from .waiting_sessions import SessionFigures, read_sessions
 
 RESEARCH = "research"
 """Purpose of research in the spending table; importing its module would be slow."""
+SILENT_WORKER_SECONDS = 120.0
+"""A worker without a beat for this long has stopped: it beats every ten seconds."""
 MOST_REFLECTIONS = 20
 """How many reflections are read: enough to count what was not confirmed."""
 
@@ -131,13 +134,9 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
         large_change_notice(state.markers, now),
     ]
     if ledger is not None:
-        warnings += (
-            why_dead(ledger.queue.dead),
-            why_silent(ledger.beat, processes.worker.pid, now) if processes.worker else None,
-            why_held(ledger.held),
-            _why_idle(ledger.queue.due, processes, settings, is_wired),
-            ledger.unheard,
-        )
+        waits = ledger.queue.due and processes.worker is None and why_nothing_starts(settings) is None
+        is_idle = bool(waits) and not (may_start(settings) and is_wired(settings))
+        warnings += _warnings_of_queue(ledger, processes.worker, now, is_idle=is_idle)
     return HealthReport(
         warnings=tuple(dict.fromkeys(filter(None, warnings))),
         entries=entries,
@@ -192,6 +191,24 @@ class _LedgerFigures:
     held: tuple[str, ...]
     """The paused kinds of job."""
     unconfirmed: int
+
+
+def _warnings_of_queue(
+    ledger: _LedgerFigures, worker: ProcessFigures | None, now: float, *, is_idle: bool
+) -> Iterator[str]:
+    """Yield what needs the user in the queue. `is_idle`: jobs are due, and nothing will start a worker."""
+    if ledger.queue.dead:
+        yield f"{counted(ledger.queue.dead, 'job is', 'jobs are')} dead: `memory jobs list --state dead` says why"
+    if is_idle:
+        yield f"{counted(ledger.queue.due, 'job is', 'jobs are')} due and no worker runs: `memory service up`"
+    if worker and ledger.beat and ledger.beat.pid == worker.pid and now - ledger.beat.beat_at >= SILENT_WORKER_SECONDS:
+        minutes = counted(int((now - ledger.beat.beat_at) // 60), "minute")
+        yield f"the worker (process {worker.pid}) has not responded for {minutes}: `memory doctor`"
+    if ledger.held:
+        kinds = ", ".join(ledger.held)
+        yield f"paused by hand: {kinds}; no such job starts until `memory jobs resume {ledger.held[0]}`"
+    if ledger.unheard:
+        yield ledger.unheard
 
 
 def _count_of(name: str, job: Job) -> int:
@@ -263,12 +280,6 @@ def oldest_waiting(markers: str) -> float | None:
 def _event_times(markers: str, state: str) -> list[float]:
     times = (last_event_at(marker_path(markers, session, state)) for session in list_markers(markers, state))
     return [at for at in times if at is not None]
-
-
-def _why_idle(due: int, processes: Processes, settings: Settings, is_wired: IsWired) -> str | None:
-    if processes.worker is not None or why_nothing_starts(settings) is not None:
-        return None
-    return why_idle(due, by_itself=may_start(settings) and is_wired(settings))
 
 
 def _find_processes(state: StatePaths) -> Processes:

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..runtime.days import SECONDS_PER_DAY
-from ..tasks.queue.records import WorkerBeat
 from ..vault.wording import counted
 from .pending_counts import PendingCounts
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
-SILENT_WORKER_SECONDS = 120.0
-"""A worker without a beat for this long has stopped: it beats every ten seconds."""
 NAMED = 5
 
 
@@ -58,32 +55,3 @@ def why_no_room(names: Sequence[str], words: int) -> str | None:
         f"no room at a session's start for {named} (`recall.core_words` is {words}): shorten, merge, or "
         f"`memory always --off {names[0]}`"
     )
-
-
-def why_dead(dead: int) -> str | None:
-    """Return the warning about this number of jobs that are no longer retried; None for 0."""
-    if not dead:
-        return None
-    return f"{'1 job is' if dead == 1 else f'{dead} jobs are'} dead: `memory jobs list --state dead` says why"
-
-
-def why_held(kinds: Sequence[str]) -> str | None:
-    """Return the warning about paused kinds of jobs; None for none."""
-    if not kinds:
-        return None
-    return f"paused by hand: {', '.join(kinds)}; no such job starts until `memory jobs resume {kinds[0]}`"
-
-
-def why_idle(due: int, *, by_itself: bool) -> str | None:
-    """Return the warning about jobs that are due while no worker runs; None for 0, or if one starts `by_itself`."""
-    if not due or by_itself:
-        return None
-    return f"{counted(due, 'job is', 'jobs are')} due and no worker runs: `memory service up`"
-
-
-def why_silent(beat: WorkerBeat | None, worker: int, now: float) -> str | None:
-    """Return the warning that the worker with this process id has stopped beating; None if it beats."""
-    if beat is None or beat.pid != worker or now - beat.beat_at < SILENT_WORKER_SECONDS:
-        return None
-    minutes = counted(int((now - beat.beat_at) // 60), "minute")
-    return f"the worker (process {worker}) has not responded for {minutes}: `memory doctor`"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from contextlib import suppress
@@ -23,8 +24,9 @@ from ..index.embedder import load_embedder
 from ..index.store import IndexStore
 from ..runtime.errors import ModelUnavailable
 from ..runtime.killpoint import kill_point
+from ..runtime.layout import StatePaths
 from ..runtime.priority import lower_priority
-from ..runtime.settings import Settings
+from ..runtime.settings import Settings, load_settings
 from ..tasks.queue import supervisor
 from ..tasks.queue.ledger import Ledger
 from .indexing import UPGRADE_KIND, upgrade_key
@@ -35,19 +37,7 @@ log = logging.getLogger(__name__)
 BATCH_TEXTS = 16
 """Batch size. A large model embeds a few texts per second, and a kill costs a batch."""
 NICENESS = 15
-MAX_FAILED_SHARE = 0.02
-"""Most texts that a new model may fail to embed; they are found by their words only. With more it is not used."""
 CAN_NOT_LOAD = 3
-
-
-@dataclass(frozen=True)
-class UpgradeRequest:
-    """Input of the child."""
-
-    index_db: str
-    models_folder: str
-    model: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -60,38 +50,29 @@ class UpgradeReport:
     total: int
 
 
-def embed_beside(request: UpgradeRequest) -> UpgradeReport:
-    """Embed texts that have no vector of the model, in this process, for at most `seconds`.
+def embed_beside(state: StatePaths, model: str, seconds: float) -> UpgradeReport:
+    """Embed texts that have no vector of the model, in this process, for at most that time.
 
     Raises ModelUnavailable, IndexUnavailable.
     """
-    until = time.monotonic() + request.seconds
-    with IndexStore(Path(request.index_db)) as store:
-        if not store.pending_count(request.model):
+    until = time.monotonic() + seconds
+    with IndexStore(Path(state.index_db)) as store:
+        if not store.pending_count(model):
             return UpgradeReport(0, 0, 0, 0)
-        embedder = load_embedder(request.model, models_folder=Path(request.models_folder))
+        embedder = load_embedder(model, models_folder=Path(state.models))
         store.model_id(embedder.name, embedder.dimension)
         report = drain(
             store,
             embed_with(embedder),
-            model=request.model,
+            model=model,
             batch_texts=BATCH_TEXTS,
             should_stop=lambda: time.monotonic() > until,
             on_progress=lambda done, total: kill_point("mid-child"),
         )
-        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)
+        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == model)
     if report.reason is not None:
         raise ModelUnavailable(report.reason)
     return UpgradeReport(report.processed, report.errors, report.remaining, total)
-
-
-def is_complete(report: UpgradeReport) -> bool:
-    """Whether only a few failed texts are left. Raises ModelUnavailable if those are many."""
-    if report.remaining > report.failed:
-        return False
-    if report.failed > max(1, MAX_FAILED_SHARE * report.total):
-        raise ModelUnavailable(f"the model could not embed {report.failed} of the vault's texts: the old one stays")
-    return True
 
 
 def put_in_force(settings: Settings, model: str) -> None:
@@ -103,44 +84,32 @@ def put_in_force(settings: Settings, model: str) -> None:
         client.reload()
 
 
-def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
-    """Return the request for `embed_beside`."""
-    state = settings.state
-    return UpgradeRequest(
-        index_db=str(state.index_db),
-        models_folder=str(state.models),
-        model=model,
-        seconds=seconds,
-    )
-
-
 def ask_for(ledger: Ledger, model: str) -> int | None:
     """Enqueue the change to `model` and cancel changes to other models; return None if this change is already under
     way."""
-    going_on = None
-    for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
-        if isinstance(job.args, dict) and job.args.get("model") == model:
-            going_on = job
-        else:
-            ledger.cancel(job.id, f"{model} is wanted now")
-    if going_on is not None:
+    if cancel_others(ledger, model):
         return None
     return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=upgrade_key(model))
 
 
-def cancel_all(ledger: Ledger) -> None:
-    """Cancel all changes to another model."""
+def cancel_others(ledger: Ledger, model: str) -> bool:
+    """Cancel all changes to another model; return whether one to this model is under way."""
+    going_on = False
     for job in ledger.list_jobs(["queued", "running"], kind=UPGRADE_KIND):
-        ledger.cancel(job.id, "the model in force is wanted")
+        if isinstance(job.args, dict) and job.args.get("model") == model:
+            going_on = True
+        else:
+            ledger.cancel(job.id, f"{model} is wanted now")
+    return going_on
 
 
 def main() -> int:
     """Run the child process."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
-    request = UpgradeRequest(**json.load(sys.stdin))
+    request = json.load(sys.stdin)
     try:
-        report = embed_beside(request)
+        report = embed_beside(load_settings(os.environ).state, request["model"], request["seconds"])
     except ModelUnavailable as error:
         print(error, file=sys.stderr)
         return CAN_NOT_LOAD

@@ -9,7 +9,7 @@ import pytest
 from memoryvault.bench import recording
 from memoryvault.bench.reference import render_commands_reference
 from memoryvault.cli.main import COMMANDS, GROUPS
-from memoryvault.runtime.settings import render_settings_reference
+from memoryvault.runtime.settings_table import render_settings_reference
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -12,7 +12,7 @@ from ...runtime.errors import UsageError
 from ...runtime.process_lock import lock_holder
 from ...services.pausing import why_nothing_starts
 from ...tasks.queue.enqueue import open_ledger
-from ...tasks.queue.records import State
+from ...tasks.queue.records import State, job_number
 from ..context import ConsoleContext, Notice, Page, attempt, counted, routes_of
 
 SHOWN: tuple[State, ...] = ("running", "queued", "dead")
@@ -54,25 +54,19 @@ def _acted(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     with open_ledger(context.settings) as ledger:
         match form.get("do"):
             case "retry":
-                job = ledger.retry(_number(name))
+                job = ledger.retry(job_number(name))
                 return Notice(f"job {job.id} ({job.kind}) is queued again")
             case "retry-all":
                 again, refused = ledger.retry_dead()
                 waiting = f"; {counted(len(refused), 'other')} wait already" if refused else ""
                 return Notice(f"{counted(len(again), 'dead job is', 'dead jobs are')} queued again{waiting}")
             case "cancel":
-                job = ledger.get(_number(name))
+                job = ledger.get(job_number(name))
                 if job.state in ("queued", "running") and form.get("state", job.state) != job.state:
                     raise UsageError(f"job {job.id} is {job.state} by now: nothing was done, decide again")
                 job = ledger.cancel(job.id)
                 return Notice(f"job {job.id} ({job.kind}) is cancelled")
     raise UsageError("a job is retried or cancelled")
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise UsageError(f"{text[:40]!r} is not a job's number")
-    return int(text)
 
 
 PAGE = Page(name="jobs", title="Jobs", key="j", routes=_routes)

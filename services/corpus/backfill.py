@@ -17,7 +17,8 @@ from ...sources.transcripts.compressed import SUFFIX
 from ...sources.transcripts.corpus import Transcript, find_transcripts, newest_transcript
 from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import Json
-from ...tasks.queue.ledger import Ledger, NewJob
+from ...tasks.queue.ledger import Ledger
+from ...tasks.queue.records import NewJob
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
 from ...vault.project import is_left_out, project_of, top_of
 from ..cursors import Cursors

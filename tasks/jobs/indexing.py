@@ -1,4 +1,4 @@
-"""The jobs index.reconcile and embed.drain, and what enqueues them while the worker runs."""
+"""The jobs index.reconcile, embed.drain and model.upgrade, and what enqueues them while the worker runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ...index.client import EMBED_SECONDS
 from ...index.database import forget_sound
 from ...index.models import wanted_model, why_not_loaded
 from ...runtime.errors import QueueUnavailable
+from ...runtime.killpoint import kill_point
 from ...runtime.layout import INDEX_WANTED
 from ...runtime.settings import Settings
 from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
 from ...services.stores import open_index
-from ..queue.job import RunningJob
+from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, put_in_force
+from ..queue.job import Dead, Postpone, RunningJob, run_json_child
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..queue.worklog import Lasting
@@ -29,6 +31,13 @@ DRAIN_KEY = "embed.drain"
 DASHBOARD_SECONDS = 120.0
 """How long after a change of the vault the dashboard note is updated; one update covers all changes until then."""
 LOOK_SECONDS = 2.0
+UPGRADE_CHILD = "memoryvault.services.upgrading"
+SLICE_SECONDS = 240.0
+"""How long one child embeds; then the job is postponed, so that it does not hold up other work."""
+MAX_FAILED_SHARE = 0.02
+"""Most texts that a new model may fail to embed; they are found by their words only. With more it is not used."""
+LOAD_SECONDS = 180.0
+"""Additional time for a child to load the model and to end its last batch."""
 
 
 def reconcile_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
@@ -88,6 +97,38 @@ def _follow_settings(job: RunningJob, settings: Settings) -> None:
         job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
     else:
         NOT_HERE.is_so(f"{in_force} goes on answering: {missing}")
+
+
+def upgrade_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
+    """Handle model.upgrade. Its argument `model` is the model's name."""
+    model = str(job.args["model"])
+    if wanted_model(settings) != model:
+        return {"given_up": "the settings name another model by now"}
+    with open_index(settings) as store:
+        pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
+    if not has_vectors:
+        raise Dead("sqlite-vec cannot be loaded here: recall uses keywords only, with any model")
+    if in_force == model and pending == 0:
+        return {"model": model}
+    report = run_json_child(
+        job,
+        settings,
+        UPGRADE_CHILD,
+        {"model": model, "seconds": SLICE_SECONDS},
+        parse=lambda report: UpgradeReport(**report),
+        deadline_seconds=SLICE_SECONDS + LOAD_SECONDS,
+        verb="embedding",
+        dead_status=CAN_NOT_LOAD,
+    )
+    if report.remaining > report.failed:
+        raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
+    if report.failed > max(1, MAX_FAILED_SHARE * report.total):
+        raise Dead(f"the model could not embed {report.failed} of the vault's texts: the old one stays")
+    kill_point("before-effect")
+    job.check_owned()
+    put_in_force(settings, model)
+    log.info("%s answers from now on", model)
+    return {"model": model, "embedded": report.embedded, "failed": report.failed}
 
 
 def watch_wanted_index(settings: Settings, ledger: Ledger) -> Callable[[], None]:

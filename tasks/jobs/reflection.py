@@ -24,8 +24,7 @@ from ...services.stores import vault_store
 from ...sources.transcripts.compressed import is_there, transcript_status
 from ...vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ...vault.project import SWITCH_FILE, is_left_out, project_of
-from ..queue.child_job import run_json_child
-from ..queue.job import Dead, Postpone, RunningJob
+from ..queue.job import Dead, Postpone, RunningJob, run_json_child
 from ..queue.kinds import Json
 from ..queue.worklog import FIELDS
 

@@ -43,8 +43,6 @@ STDERR_BYTES = 1_000_000
 ANSWER_DAYS = 7
 FINDINGS_DAYS = 7
 """Research continues from its findings within two days; those of a deleted idea are never used."""
-PRUNE_JOBS = 2000
-"""Number of jobs per transaction, so that a hook does not wait for long."""
 
 
 def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
@@ -64,7 +62,8 @@ def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         # What a kill left, or what could not be written, when the index lost a deleted note.
         done["forgotten"] = forget_deleted(settings, store, ())
         done["deleted_ideas"] = purge_trash(store, local_day(steady))
-    done["pruned"] = _prune(settings, job, now - steady)
+    with open_ledger(settings) as ledger:
+        done["pruned"] = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY + now - steady)
     done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
     return {name: value for name, value in done.items() if value}
 
@@ -84,17 +83,6 @@ def steady_time(runs: Cursors, now: float) -> float:
     # A step back from the future that does not go all the way is another leap.
     runs.set(LAST_RUN, {"at": believed, "leapt_at": min(now, leapt_at)})
     return believed + STRIDE_SECONDS
-
-
-def _prune(settings: Settings, job: RunningJob, ahead_seconds: float) -> int:
-    pruned = 0
-    with open_ledger(settings) as ledger:
-        while job.still_owned():
-            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY + ahead_seconds, PRUNE_JOBS)
-            pruned += some
-            if some < PRUNE_JOBS:
-                break
-    return pruned
 
 
 def rotate_logs(state: StatePaths, now: float) -> list[str]:

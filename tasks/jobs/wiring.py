@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ...runtime.settings import Settings
 from ..queue.job import Handler, RunningJob
 from ..queue.kinds import POLICIES, Json, KindPolicy
-from ..queue.times import changed_times
 from ..queue.worker import Service, Worker, WorkerContext
 from .corpus_mining import corpus_handler
 from .dashboard import dashboard_handler
 from .discovering import adapt_handler, discover_handler
-from .indexing import drain_handler, reconcile_handler, watch_vault, watch_wanted_index
-from .markers import collect_handler, recover_handler
+from .indexing import drain_handler, reconcile_handler, upgrade_handler, watch_vault, watch_wanted_index
 from .reflection import reflect_handler
 from .research import enqueue_missing_research, research_handler
-from .sweeps import gc_handler, import_handler, skills_handler, triage_handler
-from .upgrading import upgrade_handler
+from .sweeps import (
+    apply_handler,
+    collect_handler,
+    enqueue_decisions,
+    gc_handler,
+    import_handler,
+    recover_handler,
+    skills_handler,
+    triage_handler,
+)
 from .upkeep import rotate_handler
-from .written_decisions import apply_handler, enqueue_decisions
 
 HANDLERS: Mapping[str, Callable[[Settings, RunningJob], Mapping[str, Json] | None]] = {
     "reflect.session": reflect_handler,
@@ -58,6 +64,12 @@ def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
     return {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
 
 
+def _changed_times(env: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of WorkerContext that `MEMORY_TEST_LEASE_SECONDS` etc. shorten for tests of real processes."""
+    names = ("poll_seconds", "lease_seconds", "drain_seconds")
+    return {name: max(0.05, float(text)) for name in names if (text := env.get(f"MEMORY_TEST_{name.upper()}"))}
+
+
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
     """Build the worker of this vault; `watch` follows edits while it runs, `is_outdated` says whether the settings have
     changed."""
@@ -68,7 +80,7 @@ def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], b
         policies=policies_of(settings),
         enabled=settings.memory.enabled,
         is_outdated=is_outdated,
-        **changed_times(settings.environment),
+        **_changed_times(settings.environment),
     )
     able = handlers(settings)
     if watch:  # It runs for long, and an update installed meanwhile must not be half imported.

@@ -16,7 +16,7 @@ from huey.consumer import BaseProcess, Consumer
 from huey.storage import BlackHoleStorage
 
 from ...runtime.errors import QueueUnavailable
-from .ledger import Claim
+from .records import Claim
 from .wakeup import Wakeup
 from .worklog import Lasting
 
@@ -52,21 +52,16 @@ class VaultHuey(Huey):  # type: ignore[misc]
 
     def dequeue(self) -> Task | None:
         """Return a task that runs the next job; None if there is none after a wake-up or `poll_seconds`."""
-        calls = self.wakeup.calls
-        claim = self._try_to_take()
+        calls, claim = self.wakeup.calls, None
+        try:
+            claim = self._take()
+            self._away.is_over()
+        except QueueUnavailable as error:
+            self._away.is_so(f"can't take a job: {error}")
         if claim is not None:
             return self._run.s(claim)
         self.wakeup.wait(calls, self.poll_seconds)
         return None
-
-    def _try_to_take(self) -> Claim | None:
-        try:
-            claim = self._take()
-        except QueueUnavailable as error:
-            self._away.is_so(f"can't take a job: {error}")
-            return None
-        self._away.is_over()
-        return claim
 
 
 class Dispatcher(BaseProcess):  # type: ignore[misc]

@@ -21,7 +21,8 @@ from ...runtime.lock import hold_lock
 from ...vault.marker import has_ended, last_event_at, list_markers, marker_path, read_marker
 from . import queries, schema
 from .kinds import POLICIES, KindPolicy
-from .ledger import Ledger, NewJob
+from .ledger import Ledger
+from .records import NewJob
 from .schema import DATABASE_ERRORS, QueueDamaged, Shape, find_damage, open_readonly
 
 

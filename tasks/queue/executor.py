@@ -14,7 +14,8 @@ from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, validate_args
-from .ledger import Claim, Ledger
+from .ledger import Ledger
+from .records import Claim
 from .worklog import Lasting
 
 log = logging.getLogger(__name__)

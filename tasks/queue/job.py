@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from ...runtime.json_text import parse_json
+from ...runtime.killpoint import kill_point_environment
+from ...runtime.settings import Settings, child_environment
 from . import supervisor
 from .kinds import Json, KindPolicy
-from .ledger import Claim, Ledger
+from .ledger import Ledger
+from .records import Claim
+
+T = TypeVar("T")
 
 LATE_SECONDS = 2.0
 """A handler's thread is given up this long after the deadline, at which a child is killed."""
@@ -52,6 +61,8 @@ class RunningJob:
         """Set when the claim no longer holds."""
         self.ending = False
         """The handler has returned, and its result is being recorded."""
+        self.enqueue = ledger.enqueue
+        """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
         self._ledger = ledger
         self._deadline = time.monotonic() + policy.deadline_seconds
 
@@ -72,17 +83,6 @@ class RunningJob:
         """Raise JobLost unless `still_owned`."""
         if not self.still_owned():
             raise JobLost(f"job {self.id} is no longer ours")
-
-    def enqueue(
-        self,
-        kind: str,
-        args: Mapping[str, Json] | None = None,
-        *,
-        unique_key: str | None = None,
-        delay_seconds: float = 0.0,
-    ) -> int:
-        """Enqueue a follow-up durably; give it a unique key, because this attempt may be repeated."""
-        return self._ledger.enqueue(kind, args, unique_key=unique_key, delay_seconds=delay_seconds)
 
     def run_child(
         self,
@@ -120,3 +120,41 @@ class RunningJob:
 
 Handler = Callable[[RunningJob], Mapping[str, Json] | None]
 """Runs the jobs of one kind. Returns None, or a small mapping of counts and ids for the history."""
+
+
+def run_json_child(
+    job: RunningJob,
+    settings: Settings,
+    module: str,
+    request: Any,
+    *,
+    parse: Callable[[Any], T],
+    deadline_seconds: float,
+    verb: str,
+    max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
+    dead_status: int | None = None,
+) -> T:
+    """Send `request` as JSON to a child that runs `module`, and return what `parse` makes of the JSON that it prints:
+    for what may crash, hang or grow without bound.
+
+    `verb` words the errors, as in "mining failed". `parse` raises ValueError, KeyError or TypeError for a value that it
+    cannot read.
+
+    The child has the environment that the settings allow. Raises Retry if it fails, is killed, exceeds the deadline, or
+    prints too much or invalid output; Dead if it exits with `dead_status`; JobLost.
+    """
+    result = job.run_child(
+        [sys.executable, "-m", module],
+        env={**child_environment(settings), **kill_point_environment()},
+        input=json.dumps(request).encode(),
+        deadline_seconds=deadline_seconds,
+        max_stdout_bytes=max_stdout_bytes,
+    )
+    if dead_status is not None and result.returncode == dead_status:
+        raise Dead(result.last_words())
+    if result.returncode != 0:
+        raise Retry(f"{verb} failed: {result.last_words()}")
+    try:
+        return parse(parse_json(result.stdout))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Retry(f"{verb} gave no answer: {error}") from error

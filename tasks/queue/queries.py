@@ -1,10 +1,8 @@
-"""Every SQL statement for queue.db, by name. Parameters are named; `:now` is the time of the database's clock."""
+"""Every SQL statement for queue.db, by name. Parameters are named; `:now` is the time in Unix seconds."""
 
 from __future__ import annotations
 
-from .schema import NOW, ORDER
-
-CLOCK = f"SELECT {NOW}"
+from .schema import ORDER
 
 # ---- enqueueing
 
@@ -25,16 +23,15 @@ MOVE = "UPDATE job SET run_at = :run_at WHERE id = :id AND state = 'queued'"
 # ---- claiming
 
 RUNNING_BY_KIND = "SELECT kind, count(*) FROM job WHERE state = 'running' GROUP BY kind"
-_CLAIMABLE = """
+# By itself SQLite would take all due jobs from another index, and sort them.
+NEXT = f"""
+    SELECT id, kind, args, unique_key, attempt FROM job INDEXED BY job_order
     WHERE state = 'queued' AND run_at <= :now AND kind NOT IN (SELECT value FROM json_each(:full))
           AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
           AND NOT EXISTS (SELECT 1 FROM job AS other
                           WHERE other.state = 'running' AND other.unique_key = job.unique_key)
+    ORDER BY {ORDER}, id LIMIT 1
 """
-_CLAIMED = "SELECT id, kind, args, unique_key, attempt FROM job"
-# By itself SQLite would take all due jobs from another index, and sort them.
-NEXT = f"{_CLAIMED} INDEXED BY job_order {_CLAIMABLE} ORDER BY {ORDER}, id LIMIT 1"
-CLAIMABLE = f"{_CLAIMED} {_CLAIMABLE} AND id = :id"
 CLAIM = """
     UPDATE job SET state = 'running', attempt = attempt + 1, owner = :owner, started_at = :now,
                    lease_until = :now + :lease
@@ -115,8 +112,7 @@ TEXTS_OF_ENDED = """
 """
 EMPTY = "UPDATE job SET args = '{}', unique_key = NULL, history = '[]', error = NULL WHERE id = :id"
 PRUNE = """
-    DELETE FROM job WHERE id IN (
-        SELECT id FROM job WHERE state IN ('done', 'cancelled') AND finished_at < :before ORDER BY id LIMIT :most)
+    DELETE FROM job WHERE state IN ('done', 'cancelled') AND finished_at < :before
 """
 
 # ---- looking
@@ -137,14 +133,6 @@ BACKLOG = """
       (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
       (SELECT count(*) FROM job WHERE state = 'dead')
 """
-TO_DO = """
-    SELECT kind, count(*) FROM (
-        SELECT kind FROM job WHERE state = 'running'
-        UNION ALL
-        SELECT kind FROM job WHERE state = 'queued' AND run_at <= :now
-               AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind))
-    GROUP BY kind ORDER BY kind
-"""
 
 # ---- pausing, schedules, the worker
 
@@ -161,10 +149,7 @@ SET_LAST_SLOT = """
     ON CONFLICT (name) DO UPDATE SET last_slot = excluded.last_slot
 """
 LIVE_IN_KEY_RANGE = """
-    SELECT 1 FROM job WHERE state = 'queued' AND unique_key >= :first AND unique_key < :after
-    UNION ALL
-    SELECT 1 FROM job WHERE state = 'running' AND unique_key >= :first AND unique_key < :after
-    LIMIT 1
+    SELECT 1 FROM job WHERE state IN ('queued', 'running') AND unique_key >= :first AND unique_key < :after LIMIT 1
 """
 BEAT = """
     INSERT INTO worker_state (id, pid, beat, beat_at) VALUES (1, :pid, 1, :now)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...runtime.errors import MemoryVaultError
+from ...runtime.errors import MemoryVaultError, UsageError
 from ...runtime.json_text import parse_json
 from ...vault.wording import one_line
 from .kinds import Json
@@ -18,6 +18,8 @@ Due = Literal["sooner", "later"]
 anew (a quiet period that begins again)."""
 
 
+LEASE_SECONDS = 30.0
+"""A job whose worker has not beaten for this long starts again."""
 MAX_ERROR_CHARACTERS = 2000
 
 
@@ -31,7 +33,7 @@ class JobStateRefused(MemoryVaultError):
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to enqueue. `run_at` is in unix seconds of the database's clock and overrides the delay."""
+    """A job to enqueue. `run_at` is in unix seconds and overrides the delay."""
 
     kind: str
     args: Mapping[str, Json]
@@ -94,6 +96,13 @@ class WorkerBeat:
     pid: int
     beat: int
     beat_at: float
+
+
+def job_number(text: str) -> int:
+    """Return the number of a job that a person has typed. Raises UsageError."""
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise UsageError(f"{text[:40]!r} is not a job's number: `memory jobs list` shows them")
+    return int(text)
 
 
 def job_from_row(row: tuple[Any, ...]) -> Job:

@@ -15,7 +15,8 @@ from ...runtime.killpoint import kill_point
 from ...schedules.due import Due, decide, next_slot, slot_key
 from ...schedules.table import SCHEDULES, Schedule
 from . import queries
-from .ledger import Ledger, NewJob
+from .ledger import Ledger
+from .records import NewJob
 
 LOCALTIME = "/etc/localtime"
 

@@ -3,7 +3,7 @@
 All tables are created in one transaction together with `PRAGMA user_version`. A file of an older version is set aside
 and filled again from the spool and the session markers, like a damaged one.
 
-Times are unix seconds (REAL) of the database's clock: `NOW`.
+Times are unix seconds (REAL).
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from ...runtime.errors import QueueUnavailable, SchemaTooNew
 from ...runtime.killpoint import kill_point
 from ...runtime.paths import explain_file_system
 
-NOW = "(julianday('now')-2440587.5)*86400.0"
-"""Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
 AGING_SECONDS = 60.0
 """How long a wait one point of priority is worth. A job of priority p overtakes one of priority q only if that has
 waited less than (p - q) * AGING_SECONDS longer, so endless urgent work cannot starve the rest."""
@@ -276,9 +274,7 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
         retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
         _create_tables(conn)
         _require_version(conn, path)
-        conn.execute("PRAGMA synchronous = normal")
-        conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more fairly.
-        conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, and its caller waits
+        conn.execute("PRAGMA busy_timeout = 0")  # Ledger waits by itself, more fairly.
     except DATABASE_ERRORS as error:
         conn.close()
         raise unavailable(path, error) from error

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -24,11 +25,11 @@ from ...runtime.priority import lower_priority
 
 MAX_STDOUT_BYTES = 16 * 1024 * 1024
 MAX_STDERR_BYTES = 64 * 1024
-STOP_POLL_SECONDS = 0.05
+FIRST_LOOK_SECONDS, LOOK_SECONDS = 0.002, 0.05
+"""Pauses between looks at a running child: each twice the last."""
 PARENT_FD = "MEMORY_PARENT_FD"
 """Environment variable with the child's end of the pipe."""
 
-_READ_BYTES = 64 * 1024
 _GUARD = Path(__file__).with_name("guard.py")
 
 
@@ -64,45 +65,57 @@ def run_child(
 ) -> ChildResult:
     """Run `argv` with exactly the environment `env`, in `cwd`, with `input` on stdin; wait until its group is gone.
 
-    Setting `stop` kills it. Our own programs call `watch_parent` first; use `guard` for others. Raises OSError if it
-    can't be started.
+    Setting `stop` kills it, and so does too much output. Our own programs call `watch_parent` first; use `guard` for
+    others. Raises OSError if it can't be started, or the disk has no room for the input.
     """
     started = time.monotonic()
-    parent_read, parent_write = os.pipe()
-    try:
+    with ExitStack() as stack:
+        # Files instead of pipes: nobody has to feed and empty them while the child runs.
+        given, out, errors = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        given.write(input)
+        given.seek(0)
+        parent_read, parent_write = os.pipe()
+        stack.callback(os.close, parent_write)
         command = list(argv)
         if guard:
             command = [sys.executable, "-I", "-S", str(_GUARD), str(parent_read), *argv]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env={**env, PARENT_FD: str(parent_read)},
-            start_new_session=True,
-            pass_fds=(parent_read,),
-            bufsize=0,
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=given,
+                stdout=out,
+                stderr=errors,
+                cwd=cwd,
+                env={**env, PARENT_FD: str(parent_read)},
+                start_new_session=True,
+                pass_fds=(parent_read,),
+            )
+        finally:
+            os.close(parent_read)
+
+        def is_too_much() -> bool:
+            return _size(out) > max_stdout_bytes or _size(errors) > MAX_STDOUT_BYTES
+
+        try:
+            ended = _wait(process, started + deadline_seconds, stop, is_too_much)
+        finally:
+            _kill_group(process)
+        return ChildResult(
+            ended=ended,
+            returncode=process.returncode,
+            stdout=_read_end(out, max_stdout_bytes),
+            stderr=_read_end(errors, MAX_STDERR_BYTES).decode(errors="replace"),
+            seconds=time.monotonic() - started,
         )
-    except BaseException:
-        os.close(parent_write)
-        raise
-    finally:
-        os.close(parent_read)
-    exchange = _Exchange(process, input, max_stdout_bytes)
-    try:
-        ended = exchange.run(started + deadline_seconds, stop)
-    finally:
-        _kill_group(process)
-        exchange.close()
-        os.close(parent_write)
-    return ChildResult(
-        ended=ended,
-        returncode=process.returncode,
-        stdout=bytes(exchange.stdout),
-        stderr=exchange.stderr.decode(errors="replace"),
-        seconds=time.monotonic() - started,
-    )
+
+
+def _size(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _read_end(file: IO[bytes], most_bytes: int) -> bytes:
+    file.seek(max(0, _size(file) - most_bytes))
+    return file.read(most_bytes)
 
 
 def watch_parent() -> None:
@@ -126,86 +139,21 @@ def watch_parent() -> None:
     lower_priority(os.getpriority(os.PRIO_PROCESS, 0))
 
 
-class _Exchange:
-    """Feeds stdin and collects stdout and stderr within limits."""
-
-    def __init__(self, process: subprocess.Popen[bytes], input: bytes, max_stdout_bytes: int) -> None:
-        self.stdout = bytearray()
-        self.stderr = bytearray()
-        self._process = process
-        self._input = memoryview(input)
-        self._max_stdout = max_stdout_bytes
-        self._selector = selectors.DefaultSelector()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._stdin: IO[bytes] = process.stdin
-        os.set_blocking(process.stdin.fileno(), False)
-        self._selector.register(process.stdin, selectors.EVENT_WRITE, self._feed)
-        self._selector.register(process.stdout, selectors.EVENT_READ, self._read_stdout)
-        self._selector.register(process.stderr, selectors.EVENT_READ, self._read_stderr)
-
-    def run(self, until: float, stop: threading.Event | None) -> Literal["exited", "deadline", "stopped", "overflow"]:
-        exited_at: float | None = None
-        while True:
-            if stop is not None and stop.is_set():
-                return "stopped"
-            left = until - time.monotonic()
-            if exited_at is None and _has_exited(self._process):
-                # Its own children must not keep our pipes open, or outlive it.
-                _signal_group(self._process)
-                exited_at = time.monotonic()
-            if not self._selector.get_map():
-                if exited_at is not None:
-                    return "exited"
-                time.sleep(min(0.005, max(left, 0)))
-            else:
-                pause = 0.0 if exited_at else min(STOP_POLL_SECONDS, max(left, 0))
-                events = self._selector.select(pause)
-                for key, _ in events:
-                    key.data()
-                if exited_at is not None and (not events or time.monotonic() > exited_at + 1.0):
-                    return "exited"  # A process that left the group holds a pipe; what was written is read.
-            if len(self.stdout) > self._max_stdout:
-                return "overflow"
-            if exited_at is None and left <= 0:
-                return "deadline"
-
-    def close(self) -> None:
-        for key in list(self._selector.get_map().values()):
-            self._drop(key.fileobj)  # type: ignore[arg-type]
-        self._selector.close()
-
-    def _drop(self, pipe: IO[bytes]) -> None:
-        self._selector.unregister(pipe)
-        with contextlib.suppress(OSError):
-            pipe.close()
-
-    def _feed(self) -> None:
-        try:
-            written = os.write(self._stdin.fileno(), self._input[:_READ_BYTES]) if self._input else 0
-        except BlockingIOError:
-            return
-        except OSError:
-            written = len(self._input)  # The child has closed stdin.
-        self._input = self._input[written:]
-        if not self._input:
-            self._drop(self._stdin)
-
-    def _read_stdout(self) -> None:
-        assert self._process.stdout is not None
-        data = os.read(self._process.stdout.fileno(), _READ_BYTES)
-        self.stdout += data
-        if not data:
-            self._drop(self._process.stdout)
-
-    def _read_stderr(self) -> None:
-        assert self._process.stderr is not None
-        data = os.read(self._process.stderr.fileno(), _READ_BYTES)
-        self.stderr += data
-        del self.stderr[:-MAX_STDERR_BYTES]
-        if not data:
-            self._drop(self._process.stderr)
+def _wait(
+    process: subprocess.Popen[bytes], until: float, stop: threading.Event | None, is_too_much: Callable[[], bool]
+) -> Literal["exited", "deadline", "stopped", "overflow"]:
+    """Wait until the child has exited, or is to be killed; return why."""
+    pause = FIRST_LOOK_SECONDS
+    while not _has_exited(process):
+        if stop is not None and stop.is_set():
+            return "stopped"
+        if is_too_much():
+            return "overflow"
+        if (left := until - time.monotonic()) <= 0:
+            return "deadline"
+        time.sleep(min(pause, left))
+        pause = min(2 * pause, LOOK_SECONDS)
+    return "overflow" if is_too_much() else "exited"
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
@@ -216,11 +164,7 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     return process.poll() is not None
 
 
-def _signal_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    _signal_group(process)
     process.wait()

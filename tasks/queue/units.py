@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...runtime.atomic_file import replace_file
 from ...runtime.errors import MemoryVaultError
-from ...runtime.settings import SETTINGS
+from ...runtime.settings_table import SETTINGS
 
 UNIT = "memoryvault.service"
 LABEL = "dev.memoryvault.worker"

@@ -18,22 +18,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ... import __version__
-from ...runtime.errors import QueueUnavailable, SchemaTooNew, WorkerRunning
+from ...runtime.errors import QueueUnavailable, WorkerRunning
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import StatePaths
+from ...runtime.paths import file_identity
 from ...runtime.process_lock import ProcessLock, lock_holder
 from ...schedules.table import SCHEDULES, Schedule
 from . import schema
 from .app import ThreadConsumer, VaultHuey
 from .damage import open_queue, requeue_unmined, restore_if_damaged, restore_pauses
+from .enqueue import Spool
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
-from .ledger import Claim, Ledger
+from .ledger import Ledger
+from .records import LEASE_SECONDS, Claim
 from .scheduler import Scheduler
 from .schema import is_readable_anew
-from .spool import Spool
-from .times import LEASE_SECONDS
 from .wakeup import Wakeup, wake_worker
 
 log = logging.getLogger(__name__)
@@ -52,8 +53,8 @@ STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
 
-OnLeft = Callable[[Mapping[str, int]], None]
-"""Gets the numbers of jobs that are running or due, by kind."""
+OnLeft = Callable[[int], None]
+"""Gets the number of jobs that are running or due."""
 Service = Callable[[Ledger], Callable[[], None] | None]
 """Starts a part that lives as long as the worker, such as the vault's watcher, and may enqueue jobs. Returns what ends
 its threads; None if it has none."""
@@ -221,7 +222,8 @@ class Worker:
     def _report(self, ledger: Ledger) -> None:
         if self._on_left is not None and time.monotonic() >= self._next_report:
             self._next_report = time.monotonic() + REPORT_SECONDS
-            self._on_left(ledger.to_do())
+            backlog = ledger.backlog()
+            self._on_left(backlog.running + backlog.due)
 
     def _wait_for_other(self, until: float, include_delayed: float) -> RunReport:
         state = self._context.state
@@ -259,7 +261,7 @@ class Worker:
         for note in (set_aside, restored):
             if note:
                 log.warning("%s", note)
-        self._queue_file = _identity(state.queue_db)
+        self._queue_file = file_identity(state.queue_db)
         executor = Executor(ledger, self._handlers, context.lease_seconds)
         wakeup = Wakeup(state.wake_socket, on_datagram=self._on_datagram)
         ledger.wakeup = wakeup.wake
@@ -342,7 +344,6 @@ class Worker:
             self._next_reconciliation = now + self._context.reconcile_seconds
             self._check_place()
             self._repair()
-            self._ledger.checkpoint()
         if self._closed():
             return
         self._spool.ingest()
@@ -367,7 +368,7 @@ class Worker:
         """Whether queue.db is damaged, deleted or replaced: then everything starts anew."""
         if self._ledger.damaged or self._is_damaged_for_others():
             log.error("queue.db is damaged: starting again with a new one")
-        elif _identity(self._context.state.queue_db) != self._queue_file:
+        elif file_identity(self._context.state.queue_db) != self._queue_file:
             self._wait(BEAT_SECONDS)  # When the whole folder is being deleted, the lock goes a moment later.
             if not self._holds_place():
                 return False
@@ -480,15 +481,3 @@ def is_newer(version: str, than: str = __version__) -> bool:
 def _key(version: str) -> tuple[int, ...]:
     numbers = re.match(r"\d{1,9}(\.\d{1,9}){0,5}", version)
     return tuple(int(number) for number in numbers.group().split(".")) if numbers else ()
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Return device and inode; None if there is no such file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-__all__ = ["RunReport", "SchemaTooNew", "Service", "Worker", "WorkerContext", "WorkerRunning"]

@@ -8,7 +8,7 @@ from memoryvault.hooks.wiring import is_wired
 from memoryvault.runtime.background import forbid_starts
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.waiting_sessions import SessionFigures, describe_sessions
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
 
 from ..acceptance.test_the_loop import COMMON, SESSION
 from ..support.forked import ForkedSandbox
@@ -90,8 +90,9 @@ def test_the_list_of_jobs_shows_what_is_done_or_cancelled_only_if_asked(sandbox:
     assert sandbox.memory("jobs", "list") == "no job waits, runs or is dead: see --all\n"
     with Ledger(sandbox.state / "queue.db") as ledger:
         for number in range(60):
-            claim = ledger.claim(ledger.enqueue("recover.orphans", {"slot": str(number)}), "somebody", 30.0)
-            assert isinstance(claim, Claim)
+            ledger.enqueue("recover.orphans", {"slot": str(number)})
+            claim = ledger.take(lambda: "somebody", 30.0)
+            assert claim is not None
             ledger.complete(claim, {})
             if number == 1:
                 end_a_turn(sandbox)

@@ -14,7 +14,8 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.receipts import append_receipt, receipt
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.spending import SpendingBook
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tests.review.support import RULE, Bed, make_bed
 from memoryvault.vault.entry import Source
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
@@ -162,8 +163,9 @@ def _jobs(bed: Bed, chance: random.Random, sessions: list[str], now: datetime) -
         def started(kind: str, hours: float, args: dict[str, str] | None = None) -> Claim:
             clock[0] = now.timestamp() - hours * 3600
             job = ledger.enqueue(kind, args or {})
-            claim = ledger.claim(job, "demo", 600.0)
-            assert isinstance(claim, Claim)
+            claim = ledger.take(lambda: "demo", 600.0)
+            assert claim is not None
+            assert claim.job_id == job
             clock[0] += 0.4 + chance.random() * 4
             return claim
 

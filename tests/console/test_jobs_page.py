@@ -11,7 +11,6 @@ import pytest
 from memoryvault.console.times import ago, lasting, size, when_iso
 from memoryvault.runtime.layout import StatePaths, leave_socket_folder, make_socket_folder
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible
@@ -21,8 +20,9 @@ from .vaults import pattern
 def dead_job(bed: Bed) -> int:
     with open_ledger(bed.settings) as ledger:
         job = ledger.enqueue("research.idea", {"slug": "tides"})
-        claim = ledger.claim(job, "a", 60)
-        assert isinstance(claim, Claim)
+        claim = ledger.take(lambda: "a", 60)
+        assert claim is not None
+        assert claim.job_id == job
         ledger.bury(claim, "HTTP 503 <script>")
     return job
 
@@ -46,7 +46,9 @@ def test_what_runs_waits_or_is_dead_is_listed_and_what_ended_is_not(bed: Bed, fr
     with open_ledger(bed.settings) as ledger:
         ledger.cancel(ledger.enqueue("embed.drain"))
         running = ledger.enqueue("index.reconcile")
-        assert isinstance(ledger.claim(running, "a", 600), Claim)
+        claim = ledger.take(lambda: "a", 600)
+        assert claim is not None
+        assert claim.job_id == running
     page = front.get("jobs")
     assert ids(page.text) == [running, queued, dead]
     assert "HTTP 503 <script>" in visible(page)

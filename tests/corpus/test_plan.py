@@ -21,7 +21,6 @@ from memoryvault.services.mining import Mined
 from memoryvault.services.tombstones import Tombstones
 from memoryvault.sources.transcripts.corpus import Transcript
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.records import Claim
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.command import Command
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
@@ -198,16 +197,18 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
         assert (before.mined, before.sessions, before.is_done, before.paused) == (0, 4, False, False)
         first, second, third, fourth = run.jobs
         for job, found in ((first, {"for_review": 3, "inboxed": 1}), (second, {"for_review": 1, "made_room": 2})):
-            claim = ledger.claim(job, "somebody", 60)
-            assert isinstance(claim, Claim)
+            claim = ledger.take(lambda: "somebody", 60)
+            assert claim is not None
+            assert claim.job_id == job
             ledger.complete(claim, found)
         ledger.cancel(third)
         ledger.pause(KIND)
         after = progress_of(ledger, run)
         assert (after.mined, after.finished, after.cancelled, after.is_done, after.paused) == (2, 3, 1, False, True)
         ledger.resume(KIND)
-        claim = ledger.claim(fourth, "somebody", 60)
-        assert isinstance(claim, Claim)
+        claim = ledger.take(lambda: "somebody", 60)
+        assert claim is not None
+        assert claim.job_id == fourth
         ledger.bury(claim, "it cannot be read")
         last = progress_of(ledger, run)
         assert (last.mined, last.failed, last.is_done) == (2, 1, True)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.enqueue import spool_reflection
+from memoryvault.tasks.queue.enqueue import Spool
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.spool import Spool
 from memoryvault.vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path, rewrite_marker
 
 from .support import SESSION, Sandbox, marker_of

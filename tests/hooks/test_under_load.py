@@ -26,8 +26,8 @@ from memoryvault.index.store import IndexStore
 from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.layout import PROJECTS
 from memoryvault.runtime.settings import compile_snapshot
+from memoryvault.tasks.queue.enqueue import Spool
 from memoryvault.tasks.queue.ledger import Ledger
-from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.index.bed import ServiceProcess
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.tests.tasks.support import wait_until

@@ -30,7 +30,7 @@ WRITERS_BY_FOLDER = {
     "services": "action_index forgetting journal model_mining pausing scrubbing sessions state_db stores tombstones",
     "sources/completion": "agent_cli",
     "tasks/jobs": "indexing research research_child upkeep",
-    "tasks/queue": "damage schema spool units wakeup",
+    "tasks/queue": "damage enqueue schema units wakeup",
     "vault": "marker store",
 }
 """Every module that opens files for writing, moves or removes them, by its folder. A new module belongs here only if it

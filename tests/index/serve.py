@@ -8,9 +8,10 @@ from pathlib import Path
 
 from memoryvault.index import service
 from memoryvault.index.embedder import DEFAULT_MODEL, Embedder
-from memoryvault.index.service import ServiceConfig, serve
+from memoryvault.index.service import serve
 from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.settings import load_settings
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 
 
@@ -37,14 +38,19 @@ def main(argv: list[str]) -> int:
     vars(service)["HANGS_SECONDS"] = options.hangs_seconds
     if options.foreign:
         vars(service)["peer_uid"] = lambda connection: os.getuid() + 1
-    config = ServiceConfig(
-        vault=options.vault,
-        state=StatePaths(options.state),
-        model=options.model,
-        idle_exit_seconds=options.idle_seconds,
-        connection_seconds=options.connection_seconds,
+    vars(service)["CONNECTION_SECONDS"] = options.connection_seconds
+    outcome = serve(
+        load_settings(
+            {
+                "HOME": options.state,
+                "MEMORY_VAULT_PATH": str(options.vault),
+                "AGENT_TOOLKIT_EMBEDDING_MODEL": options.model,
+            }
+        ),
+        StatePaths(options.state),
+        idle_seconds=options.idle_seconds,
+        load=None if options.model == DEFAULT_MODEL else load,
     )
-    outcome = serve(config, load=None if options.model == DEFAULT_MODEL else load)
     print(outcome.value)
     return 0
 

@@ -13,7 +13,6 @@ import memoryvault
 from memoryvault.index import client as client_module
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.recall import recall_entries
-from memoryvault.index.service import ServiceConfig
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services.semantic_similarity import SemanticSimilarity
 from memoryvault.tests.index.bed import Bed, ServiceProcess
@@ -138,9 +137,3 @@ def test_a_connection_dropped_for_silence_is_opened_again(bed: Bed, listening: C
         client.ping()
         time.sleep(0.5)
         assert client.embed(["a text"]).model == "fake"
-
-
-def test_settings_become_the_services_configuration(user: Settings) -> None:
-    config = ServiceConfig.from_settings(user)
-    assert config.vault == user.vault_path
-    assert config.eagerness == user.recall.eagerness

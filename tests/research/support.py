@@ -18,7 +18,7 @@ from memoryvault.tasks.jobs.research_child import PURPOSE
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
-from memoryvault.tasks.queue.ledger import Job
+from memoryvault.tasks.queue.records import Job
 from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked

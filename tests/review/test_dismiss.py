@@ -22,7 +22,7 @@ from memoryvault.services.entry_names import find_entry, resolve_entry
 from memoryvault.services.indexing import APPLY_KEY
 from memoryvault.services.known_memories import VaultMemories
 from memoryvault.services.semantic_similarity import SemanticSimilarity
-from memoryvault.tasks.jobs.written_decisions import apply_handler
+from memoryvault.tasks.jobs.sweeps import apply_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tests.support.command import Command

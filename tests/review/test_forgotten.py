@@ -23,7 +23,7 @@ from memoryvault.tasks.jobs.upkeep import rotate_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import RunningJob
 from memoryvault.tasks.queue.kinds import POLICIES
-from memoryvault.tasks.queue.ledger import Claim
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.queue.worklog import JsonLines
 from memoryvault.tests.review.support import GUESS, RULE, Bed, said
 from memoryvault.tests.support.files import put

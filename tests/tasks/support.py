@@ -12,7 +12,8 @@ from pathlib import Path
 
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.tasks.queue.kinds import KindPolicy
-from memoryvault.tasks.queue.ledger import Job, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Job
 from memoryvault.tests.support import forked
 
 WAIT_SECONDS = 60.0

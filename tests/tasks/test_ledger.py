@@ -15,10 +15,11 @@ from memoryvault.runtime.errors import QueueUnavailable, SchemaTooNew
 from memoryvault.schedules.table import SCHEDULES
 from memoryvault.tasks.queue import queries, schema
 from memoryvault.tasks.queue.damage import open_queue
+from memoryvault.tasks.queue.enqueue import Spool
 from memoryvault.tasks.queue.kinds import ArgsInvalid, validate_args
-from memoryvault.tasks.queue.ledger import Claim, JobNotFound, JobStateRefused, Ledger, NewJob
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Claim, JobNotFound, JobStateRefused, NewJob
 from memoryvault.tasks.queue.schema import AGING_SECONDS
-from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy, state_in
 
 LEASE_SECONDS = 30.0
@@ -63,7 +64,6 @@ def test_a_failed_enqueue_leaves_nothing(ledger: Ledger) -> None:
 def test_a_delayed_job_runs_when_it_is_due(ledger: Ledger, clock: Clock) -> None:
     job_id = ledger.enqueue("effect", delay_seconds=90)
     assert nothing_to_take(ledger)
-    assert ledger.claim(job_id, "b", LEASE_SECONDS) is None
     clock.now += 91
     assert take(ledger).job_id == job_id
     assert nothing_to_take(ledger)
@@ -90,7 +90,6 @@ def test_while_a_job_runs_its_key_can_be_queued_but_not_run(ledger: Ledger) -> N
     second = ledger.enqueue("effect", unique_key="s")
     assert second != first
     assert nothing_to_take(ledger)
-    assert ledger.claim(second, "b", LEASE_SECONDS) is None
     ledger.complete(claim)
     assert take(ledger, "b").job_id == second
 
@@ -310,7 +309,7 @@ def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
         "all_others": 0, "longest_lease": 1.0, "owner": "a", "lease": 1.0, "attempt": 1, "state": "done",
         "outcome": "done", "error": None, "result": "null", "within": 1.0, "tolerance": 1.0, "longest": 1.0,
     }  # fmt: skip
-    for name in ("NEXT", "CLAIMABLE", "CLAIM", "FINISH", "QUEUED_BY_KEY", "RUNNING_BY_KIND", "EXPIRED",
+    for name in ("NEXT", "CLAIM", "FINISH", "QUEUED_BY_KEY", "RUNNING_BY_KIND", "EXPIRED",
                  "BACKLOG", "ADVANCE", "PULL_FROM_FUTURE", "PULL_TIME_FROM_FUTURE"):  # fmt: skip
         for row in ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
             assert "SCAN job" not in row[3] or "INDEX" in row[3], f"{name}: {row[3]}"

@@ -16,7 +16,8 @@ import pytest
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.runtime.paths import describe_file_system
 from memoryvault.tasks.queue import schema
-from memoryvault.tasks.queue.ledger import Ledger, NewJob
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import NewJob
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import only_job, policy, wait_until, worker_process
 

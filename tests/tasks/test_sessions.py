@@ -22,7 +22,7 @@ from memoryvault.services.sessions import (
     sweep,
 )
 from memoryvault.sources.transcripts.compressed import transcript_status
-from memoryvault.tasks.jobs.markers import recover_handler
+from memoryvault.tasks.jobs.sweeps import recover_handler
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.queue.job import Dead, Handler
@@ -309,7 +309,7 @@ def test_sessions_of_a_folder_that_the_worker_does_not_know_wait_for_one_that_do
     ledger.enqueue("reflect.session", {"session": "poison"})  # By its own hook.
     run_one(ledger, "reflect.session", raising(Dead(OUTSIDE)))
     assert [waiting_after(ledger, sweep) for _ in range(3)] == [0, 0, 0]
-    (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".markers")]
+    (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".sweeps")]
     assert str(transcript.parent) in told
     knowing = load_settings({**sandbox.environment, "CLAUDE_CONFIG_DIR": str(profile)})
     assert waiting_after(ledger, partial(recover_handler, knowing)) == 1

@@ -14,10 +14,9 @@ import pytest
 from memoryvault.index.models import wanted_model
 from memoryvault.runtime.settings import Settings
 from memoryvault.services import upgrading
-from memoryvault.tasks.queue.child_job import run_json_child
-from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
+from memoryvault.tasks.queue.job import Dead, Retry, RunningJob, run_json_child
 from memoryvault.tasks.queue.kinds import POLICIES
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
@@ -190,8 +189,9 @@ def job(settings: Settings) -> Iterator[RunningJob]:
     """A claimed job of kind model.upgrade."""
     args = {"model": wanted_model(settings)}
     with Ledger(settings.state.queue_db) as ledger:
-        claim = ledger.claim(ledger.enqueue("model.upgrade", args), "test", 60.0)
-        assert isinstance(claim, Claim)
+        ledger.enqueue("model.upgrade", args)
+        claim = ledger.take(lambda: "test", 60.0)
+        assert claim is not None
         yield RunningJob(ledger, claim, args, POLICIES["model.upgrade"])
 
 

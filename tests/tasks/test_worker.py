@@ -18,20 +18,20 @@ from pathlib import Path
 import pytest
 
 from memoryvault import __version__
-from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable
+from memoryvault.runtime.errors import MemoryVaultError, VaultUnavailable, WorkerRunning
 from memoryvault.runtime.layout import StatePaths
 from memoryvault.schedules.table import Schedule
 from memoryvault.tasks.queue.app import VaultHuey
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json
-from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.queue.wakeup import Wakeup, wake_worker
 from memoryvault.tasks.queue.worker import (
     RunReport,
     Service,
     Worker,
     WorkerContext,
-    WorkerRunning,
     installed_version,
     is_newer,
 )
@@ -193,10 +193,10 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_asked_to(state: S
 
 
 def test_progress_tells_what_is_left(state: StatePaths, ledger: Ledger) -> None:
-    told: list[Mapping[str, int]] = []
+    told: list[int] = []
     go_on = threading.Event()
 
-    def tell(left: Mapping[str, int]) -> None:
+    def tell(left: int) -> None:
         told.append(left)
         go_on.set()
 
@@ -210,7 +210,7 @@ def test_progress_tells_what_is_left(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect", delay_seconds=600)
     ledger.pause("effect")
     report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_left=tell)
-    assert told == [{"single": 2}]
+    assert told == [2]
     assert report.delayed == 1, "it is the user's to let it go on"
     go_on.clear()
     told.clear()
@@ -218,7 +218,7 @@ def test_progress_tells_what_is_left(state: StatePaths, ledger: Ledger) -> None:
         wait_until(ledger.worker, "the worker beats")
         ledger.enqueue("single", {"key": "b"})
         assert Worker(setting, {}).run_until_idle(60.0, on_left=tell).elsewhere
-    assert told == [{"single": 1}]
+    assert told == [1]
 
 
 def sleeper(folder: Path) -> tuple[Path, Handler]:

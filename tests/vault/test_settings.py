@@ -9,15 +9,8 @@ import pytest
 
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.layout import explain_misplacement
-from memoryvault.runtime.settings import (
-    SETTINGS,
-    Settings,
-    as_toml,
-    child_environment,
-    compile_snapshot,
-    load_settings,
-    value_in_force,
-)
+from memoryvault.runtime.settings import Settings, child_environment, compile_snapshot, load_settings, value_in_force
+from memoryvault.runtime.settings_table import SETTINGS, as_toml
 from memoryvault.runtime.snapshot import read_snapshot, snapshot_path, write_snapshot
 
 ENV = {"HOME": "/home/u"}
