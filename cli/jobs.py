@@ -1,4 +1,4 @@
-"""`memory jobs …`: list, retry and cancel jobs; pause and resume kinds of jobs."""
+"""`memory jobs …`: list, retry and cancel jobs; show, pause and resume kinds."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ EPILOGS = {
   memory jobs retry all --kind reflect.corpus
 """,
     "cancel": "example:\n  memory jobs cancel 42\n",
+    "kinds": "example:\n  memory jobs kinds\n",
     "pause": "example:\n  memory jobs pause reflect.corpus\n",
     "resume": "example:\n  memory jobs resume reflect.corpus\n",
 }
@@ -32,6 +33,10 @@ EPILOGS = {
 ALL = "all"
 DEFAULT_LIMIT = 50
 MOST = 1_000_000
+LIMITS = (
+    "kind", "priority", "concurrency", "deadline_seconds", "attempts", "backoff_base_seconds", "backoff_cap_seconds",
+    "in_child",
+)  # fmt: skip
 UNFINISHED: tuple[State, ...] = ("queued", "running", "dead")
 TIMES = ("run_at", "created_at", "started_at", "finished_at")
 
@@ -41,7 +46,7 @@ def configure(parser: argparse.ArgumentParser, action: str) -> None:
     kinds = sorted(POLICIES)
     parser.set_defaults(action=action)
     if action in ("pause", "resume"):
-        parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs list` shows it")
+        parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs kinds` shows it")
     elif action == "retry":
         parser.add_argument("job", metavar="JOB", help="a job's number, or `all` for every dead one")
         parser.add_argument("--kind", metavar="KIND", choices=kinds, help="of `all`: only jobs of this kind")
@@ -66,6 +71,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         match args.action:
             case "list":
                 _list(args, ledger, min(args.limit or DEFAULT_LIMIT, MOST))
+            case "kinds":
+                _kinds(args, ledger)
             case "pause" | "resume":
                 _pause(args, ledger)
             case "retry" if args.job == ALL:
@@ -139,6 +146,31 @@ def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
     waiting = f", {counted(len(refused), 'is', 'are')} waiting already" if refused else ""
     told = f"{counted(len(again), 'job is', 'jobs are')} queued again{waiting}"
     print_result(args, [_as_json(job) for job in again], told)
+
+
+def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
+    paused = ledger.paused()
+    if args.json:
+        print_json(
+            [{**{name: getattr(p, name) for name in LIMITS}, "paused": p.kind in paused} for p in POLICIES.values()]
+        )
+        return
+    print_table(
+        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "ends at its deadline", ""),
+        [
+            (
+                p.kind,
+                p.priority,
+                p.concurrency,
+                f"{p.deadline_seconds:g}",
+                p.attempts,
+                f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
+                "yes" if p.in_child else "no, its result is dropped",
+                "paused" if p.kind in paused else "",
+            )
+            for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
+        ],
+    )
 
 
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:

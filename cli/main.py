@@ -126,6 +126,7 @@ COMMANDS: dict[str, Command] = {
     "jobs show": Command("jobs", "show one job with its history", READS, "show"),
     "jobs retry": Command("jobs", "run a dead job again, or all of them", CHANGES, "retry"),
     "jobs cancel": Command("jobs", "cancel a job; a running child process is stopped", CHANGES, "cancel"),
+    "jobs kinds": Command("jobs", "list the limits of each kind", READS, "kinds"),
     "jobs pause": Command("jobs", "pause one kind of job; for everything: `memory pause`", CHANGES, "pause"),
     "jobs resume": Command("jobs", "end a `memory jobs pause`", CHANGES, "resume"),
     "jobs schedule": Command("schedule", "list schedules; run one", {"list": READS}),

@@ -27,8 +27,9 @@ class KindPolicy:
 
     kind: str
     deadline_seconds: float
-    """Time limit of one attempt, after which it has failed and its later effects are dropped. A child process is killed
-    then; other work runs on until it checks whether it still owns the job."""
+    """Time limit of one attempt, after which it has failed and its later effects are dropped. A kind with `in_child`
+    ends then, because its child's process group is killed; another runs on until it checks whether it still owns the
+    job."""
     attempts: int = 5
     """After this many failed or crashed attempts the job is dead."""
     backoff_base_seconds: float = 10
@@ -36,6 +37,8 @@ class KindPolicy:
     concurrency: int = 1
     """How many jobs of this kind may run at once."""
     priority: int = 0
+    in_child: bool = False
+    """The handler runs the risky part in a child process group."""
     required: Mapping[str, ArgType] = field(default_factory=dict)
     optional: Mapping[str, ArgType] = field(default_factory=dict)
     """Besides `slot`, which every kind may have."""
@@ -52,7 +55,7 @@ POLICIES: Mapping[str, KindPolicy] = {
     for policy in (
         # A live session waits for these.
         # May ask a model: reading takes at most 150 s, asking 280 s.
-        KindPolicy("reflect.session", 480, concurrency=2, priority=10,
+        KindPolicy("reflect.session", 480, concurrency=2, priority=10, in_child=True,
                    required={"session": "session"}),
         KindPolicy("review.apply", 60, priority=10),
         KindPolicy("embed.drain", 600, priority=8),
@@ -67,15 +70,15 @@ POLICIES: Mapping[str, KindPolicy] = {
         KindPolicy("markers.gc", 120, priority=-2),
         KindPolicy("logs.rotate", 60, priority=-2),
         # Long jobs, most of which use the network, which may be down for an evening.
-        KindPolicy("research.idea", 600, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200,
+        KindPolicy("research.idea", 600, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200, in_child=True,
                    required={"slug": "text"}),
         KindPolicy("skills.index", 300, priority=-2),
         KindPolicy("discover.scan", 900, attempts=8, backoff_base_seconds=60, backoff_cap_seconds=7200,
-                   priority=-5),
+                   priority=-5, in_child=True),
         KindPolicy("adapt.evaluate", 600, attempts=4, backoff_base_seconds=60, backoff_cap_seconds=7200,
-                   priority=-5, required={"pattern": "text"}),
+                   priority=-5, in_child=True, required={"pattern": "text"}),
         # A month behind all others, so that a fresh session never waits for the rest of a backfill.
-        KindPolicy("reflect.corpus", 480, priority=-43_200,
+        KindPolicy("reflect.corpus", 480, priority=-43_200, in_child=True,
                    required={"session": "session"}, optional={"identity": "text", "path": "text", "run": "text"}),
         KindPolicy("model.upgrade", 3600, attempts=3, backoff_base_seconds=60, backoff_cap_seconds=3600,
                    priority=-10, required={"model": "text"}),

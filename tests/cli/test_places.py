@@ -31,7 +31,7 @@ def sandbox(tmp_path: Path) -> ForkedSandbox:
 
 def test_the_state_folder_can_be_read_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
     sandbox.vault.rename(sandbox.root / "elsewhere")
-    for command in ("jobs list", "jobs show 1", "jobs schedule", "jobs pause index.reconcile"):
+    for command in ("jobs list", "jobs show 1", "jobs kinds", "jobs schedule", "jobs pause index.reconcile"):
         done = sandbox.run(*command.split(), "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memoryvault.runtime.layout import StatePaths
+from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
@@ -41,6 +42,16 @@ def killed(ledger: Ledger, key: str) -> int:
     assert claim is not None
     ledger.bury(claim, "out of luck")
     return job_id
+
+
+def test_kinds_prints_every_limit(sandbox: ForkedSandbox) -> None:
+    printed = sandbox.memory("jobs", "kinds")
+    assert all(kind in printed for kind in POLICIES)
+    rows = {row["kind"]: row for row in sandbox.json("jobs", "kinds")}
+    assert rows["reflect.session"] == {
+        "kind": "reflect.session", "priority": 10, "concurrency": 2, "deadline_seconds": 480, "attempts": 5,
+        "backoff_base_seconds": 10, "backoff_cap_seconds": 1800, "in_child": True, "paused": False,
+    }  # fmt: skip
 
 
 def test_a_dead_job_is_shown_with_its_history_and_retried_with_it(sandbox: ForkedSandbox, ledger: Ledger) -> None:
@@ -93,6 +104,7 @@ def test_all_dead_jobs_are_retried_but_none_beside_its_like(sandbox: ForkedSandb
 def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: ForkedSandbox, ledger: Ledger) -> None:
     assert sandbox.json("jobs", "pause", "reflect.corpus") == {"kind": "reflect.corpus", "paused": True}
     assert ledger.paused() == ["reflect.corpus"]
+    assert "paused" in sandbox.memory("jobs", "kinds")
     assert sandbox.json("jobs", "resume", "reflect.corpus") == {"kind": "reflect.corpus", "paused": False}
 
 
