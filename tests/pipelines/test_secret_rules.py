@@ -15,15 +15,18 @@ from memoryvault.pipelines.seed_phrases import WORDS_FILE
 
 @pytest.mark.parametrize("rule", [*SHAPES, *INTRODUCED], ids=lambda rule: rule.example)
 def test_each_rule_finds_what_it_is_for(rule: Rule) -> None:
-    text, secret = re.sub("[⟦⟧]", "", rule.example), re.findall("⟦(.+?)⟧", rule.example, re.DOTALL)[0]
-    known = text if rule in SHAPES else text.lower()
-    assert any(sign in known for sign in rule.signs)
-    match = rule.pattern.search(text)
-    assert match is not None
-    start, end = rule.span(match)
-    assert text[start:end] == secret
-    assert rule.check(match, secret)
-    assert secret.strip() not in scrub(text, Policy.SECRETS)
+    text, secrets = re.sub("[⟦⟧]", "", rule.example), re.findall("⟦(.+?)⟧", rule.example, re.DOTALL)
+    for line in [text] if len(secrets) == 1 else text.splitlines():
+        known = line if rule in SHAPES else line.lower()
+        assert any(sign in known for sign in rule.signs)
+        match = rule.pattern.search(line)
+        assert match is not None
+        start, end = rule.span(match)
+        secret = secrets.pop(0)
+        assert line[start:end] == secret
+        assert rule.check(match, secret)
+        assert secret.strip() not in scrub(line, Policy.SECRETS)
+    assert not secrets
 
 
 @pytest.mark.parametrize("half", ["A", "B"])
