@@ -157,33 +157,20 @@ class Adaptation:
             return ended("the job is no longer ours", judgement)
         try:
             with self.store.lock():
-                path = self._write_checked(pattern, slug, judgement, facts, opinion, text)
+                path = self._write(pattern, slug, judgement, facts, opinion, text)
         except (CopyRefused, EntryInvalid, EntryExists) as error:
             log.warning("%s", error)
             return ended(str(error), judgement, "refused")
         return ended("", judgement, judgement.confidence.name, path)
 
-    def _write_checked(
+    def _write(
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
     ) -> str:
-        if opinion is not None and opinion.adopt:
-            try:  # The summary alone, too: next to our own words a copied line would be a small share.
-                if copied := find_copy("\n".join(opinion.adopt), [pattern.description, text]):
-                    raise CopyRefused(copied)
-                return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
-            except CopyRefused as error:
-                log.warning("the model's words are left out: %s", error)
-        return self._write(pattern, slug, judgement, facts, (), text)
-
-    def _write(
-        self,
-        pattern: Pattern,
-        slug: str,
-        judgement: Judgement,
-        facts: Facts | None,
-        advice: tuple[str, ...],
-        text: str,
-    ) -> str:
+        advice = opinion.adopt if opinion is not None else ()
+        # Alone, too: next to our own words a copied line would be a small share.
+        if copied := find_copy("\n".join(advice), [pattern.description, text]):
+            log.warning("the model's words are left out: %s", copied)
+            advice = ()
         name = self.watchlist.free_name(pattern.source, slug)
         body = note_body(judgement, facts, safe_address(pattern.url), advice)
         fields: dict[str, StoreValue] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
+from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import DISMISS, PROMOTE, Decision, known_path, parts_of
 from memoryvault.runtime.errors import EntryNotFound, PathRefused
@@ -345,8 +345,3 @@ def test_no_decision_reaches_another_folder(bed: Bed, decision: Decision) -> Non
     with pytest.raises(EntryNotFound):
         bed.watchlist.decide(f"{FOLDER}/a/b.md", decision, run="r")
     assert bed.files() == before
-
-
-def test_words_with_accents_are_listed_whole() -> None:
-    found = terms_of("Cafe\u0301 ünïcode-hook Größe с\u043baude naïveté's x日本語")
-    assert found == ("café", "größe", "naïveté", "ünïcode-hook")
