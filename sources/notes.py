@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..runtime.json_text import parse_json
 from ..runtime.paths import is_downloaded, is_note_name, read_regular
@@ -26,12 +27,11 @@ _WORD = re.compile(r"[^\W_][\w'-]*", re.UNICODE)
 _TITLE = re.compile(r"^# +(.+?) *#*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class NoteMatch:
+class NoteMatch(NamedTuple):
     """A note with words of the query. `link`: its path for a wikilink, without `.md`."""
 
-    link: str
     title: str
+    link: str
     excerpt: str
 
 
@@ -145,7 +145,7 @@ def _match(root: Path, path: Path, wanted: set[str]) -> NoteMatch | None:
     # Not more than half of a short note.
     limit = min(EXCERPT_CHARACTERS, len(" ".join(paragraphs)) // 2)
     excerpt = _around(best, wanted, limit) if limit >= LEAST_EXCERPT_CHARACTERS else ""
-    return NoteMatch(link, heading[1] if heading else path.stem, excerpt)
+    return NoteMatch(heading[1] if heading else path.stem, link, excerpt)
 
 
 def _around(text: str, wanted: set[str], limit: int) -> str:

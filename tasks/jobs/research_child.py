@@ -29,7 +29,6 @@ from ...index.recall import DEGRADED_MESSAGES, recall_as_it_is
 from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
-    ResearchSource,
     is_askable,
     related_text,
     shown_link,
@@ -309,7 +308,7 @@ class Research:
             raise _NoAnswer(f"the vault answered {by}")
         name = Path(request.vault).name
         found = [
-            ResearchSource(
+            (
                 str(hit["title"]),
                 f"{name}/{hit['path']}".removesuffix(".md"),
                 cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
@@ -334,25 +333,23 @@ class Research:
             most=MOST_RELATED,
             deadline=end - 1,
         )
-        found = [ResearchSource(match.title, match.link, match.excerpt) for match in scan.matches]
         intro = "Notes of yours that share words with it: short excerpts; the notes were only read."
-        body = related_text(intro, found, "None of your own notes shares words with it.")
+        body = related_text(intro, scan.matches, "None of your own notes shares words with it.")
         seen = f"{scan.notes} read" if scan.complete else f"the first {scan.notes} read, then the time was over"
-        line = f"Your own notes: {len(found)} ({seen})."
+        line = f"Your own notes: {len(scan.matches)} ({seen})."
         return Finding(RELATED_NOTES, "Related notes", body, line, overran="" if scan.complete else "seconds")
 
     def _search_step(self, name: str, engine: Provider) -> Callable[[float, int], Finding]:
         def search(end: float, tokens: int) -> Finding:
             request = self._request
             allow = request.searxng_allow if engine.name == "searxng" else []
-            address = engine.url_of(engine.base, request.query)
+            address = engine.url_of(request.query)
             title = f"{engine.name}: {request.query}"
             try:
                 page = self._asked(address, lambda: self._fetcher(end, [*request.allow, *allow]).get(address))
-                results = engine.results_of(engine.base, page)
+                found = engine.results_of(page)
             except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
                 return self._no_page(name, error)
-            found = [ResearchSource(result.title, result.url, result.excerpt) for result in results]
             body = web_text(engine.name, engine.base, request.query, found, "")
             return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
 
