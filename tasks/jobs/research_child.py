@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -277,13 +278,13 @@ class Research:
         names: list[str] = []
         for link in request.links[: request.fetches]:
             names.append(name := free_slug(f"research-{_words_of_host(link)}", names))
-            steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, self._page_step(name, link), web=True))
+            steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, partial(self._read_page, name, link), web=True))
         known = providers(request.bases)
         room = request.fetches - sum(is_askable(link, request.allow) for link in request.links)
         for engine in [known[name] for name in request.providers if name in known][: max(0, room)]:
             if request.query:
                 names.append(name := free_slug(f"research-{engine.name}", names))
-                steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, self._search_step(name, engine), web=True))
+                steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, partial(self._search, name, engine), web=True))
         return steps
 
     def _memories(self, end: float, tokens: int) -> Finding:
@@ -339,44 +340,38 @@ class Research:
         line = f"Your own notes: {len(scan.matches)} ({seen})."
         return Finding(RELATED_NOTES, "Related notes", body, line, overran="" if scan.complete else "seconds")
 
-    def _search_step(self, name: str, engine: Provider) -> Callable[[float, int], Finding]:
-        def search(end: float, tokens: int) -> Finding:
-            request = self._request
-            allow = request.searxng_allow if engine.name == "searxng" else []
-            address = engine.url_of(request.query)
-            title = f"{engine.name}: {request.query}"
-            try:
-                page = self._asked(address, lambda: self._fetcher(end, [*request.allow, *allow]).get(address))
-                found = engine.results_of(page)
-            except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
-                return self._no_page(name, error)
-            body = web_text(engine.name, engine.base, request.query, found, "")
-            return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
+    def _search(self, name: str, engine: Provider, end: float, tokens: int) -> Finding:
+        request = self._request
+        allow = request.searxng_allow if engine.name == "searxng" else []
+        address = engine.url_of(request.query)
+        title = f"{engine.name}: {request.query}"
+        try:
+            page = self._asked(address, lambda: self._fetcher(end, [*request.allow, *allow]).get(address))
+            found = engine.results_of(page)
+        except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
+            return self._no_page(name, error)
+        body = web_text(engine.name, engine.base, request.query, found, "")
+        return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
 
-        return search
-
-    def _page_step(self, name: str, link: str) -> Callable[[float, int], Finding]:
-        def read(end: float, tokens: int) -> Finding:
-            request = self._request
-            robots = Robots(self._fetcher(end, request.allow, counted=False))
-            try:
-                fetcher = self._fetcher(end, request.allow, robots=robots)
-                page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
-            except _Disallowed as error:
-                return Finding(name, "", "", f"{link}: {error}.")
-            except (FetchFailed, FetchRefused) as error:
-                return self._no_page(name, error)
-            read = readable(page)
-            if not read.text:
-                return Finding(name, "", "", f"{link}: no text was found on it.")
-            summary = summary_of(read.text, f"{request.title} {request.summary}", token_limit=tokens // 2)
-            # The final address may be signed for this one reader.
-            reached = shown_link(page.url, request.allow)
-            led_to = "" if reached == link else reached
-            body = web_text(urlsplit(page.url).hostname or "", link, "", [], summary, led_to=led_to)
-            return Finding(name, read.title or link, body, f"{link}: read.", True, reached.removesuffix("?…"))
-
-        return read
+    def _read_page(self, name: str, link: str, end: float, tokens: int) -> Finding:
+        request = self._request
+        robots = Robots(self._fetcher(end, request.allow, counted=False))
+        try:
+            fetcher = self._fetcher(end, request.allow, robots=robots)
+            page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
+        except _Disallowed as error:
+            return Finding(name, "", "", f"{link}: {error}.")
+        except (FetchFailed, FetchRefused) as error:
+            return self._no_page(name, error)
+        read = readable(page)
+        if not read.text:
+            return Finding(name, "", "", f"{link}: no text was found on it.")
+        summary = summary_of(read.text, f"{request.title} {request.summary}", token_limit=tokens // 2)
+        # The final address may be signed for this one reader.
+        reached = shown_link(page.url, request.allow)
+        led_to = "" if reached == link else reached
+        body = web_text(urlsplit(page.url).hostname or "", link, "", [], summary, led_to=led_to)
+        return Finding(name, read.title or link, body, f"{link}: read.", True, reached.removesuffix("?…"))
 
     def _fetcher(
         self, end: float, allow: Sequence[tuple[str, int]], *, counted: bool = True, robots: Robots | None = None
