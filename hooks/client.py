@@ -150,9 +150,8 @@ def run(hook: Hook) -> str:
     env = os.environ
     if env.get("MEMORY_WORKER_CHILD"):
         return ""
-    options = _options(hook.argv)
-    adapter = hook.adapter = adapter_of(options.get("--host", claude.HOST))
-    named = options.get("event", "")
+    named, *option = hook.argv or [""]
+    adapter = hook.adapter = adapter_of(option[1] if option[:1] == ["--host"] else claude.HOST)
     event = adapter.EVENTS.get(named, named)
     hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
     usual_seconds = ACTION_END_SECONDS if event in ACTIONS else RECORDING_END_SECONDS
@@ -517,18 +516,6 @@ def _write_stdout(hook: Hook, text: str) -> None:
         except OSError as error:
             hook.fields["stdout"] = str(error)
             return
-
-
-def _options(argv: list[str]) -> dict[str, str]:
-    """Parse `<event> [--host NAME]`; the event is under `event`."""
-    options: dict[str, str] = {}
-    words = iter(argv)
-    for word in words:
-        if word.startswith("--"):
-            options[word] = next(words, "")
-        else:
-            options.setdefault("event", word)
-    return options
 
 
 def _open_standard_streams() -> None:
