@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
+from .lines import as_list, as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
 from .reader import TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, picked_ranges, was_asked
@@ -48,6 +48,8 @@ DECISION = frozenset({"decision", "source", "grantScope", "reasonType", "reasonC
 """All fields that were seen in a result's `permissionDecision`, which older versions lack."""
 PERSONS_SOURCES = ("user_reject", "user_temporary")
 """All sources of a person's decisions that were seen."""
+NOT_USERS = ("isMeta", "isCompactSummary", "isSidechain", "planContent", "sourceToolUseID", "isVisibleInTranscriptOnly")
+"""Fields of records that are not the user's."""
 MESSAGE = frozenset({"role", "content"})
 TEXT = frozenset({"type", "text"})
 ANSWERS = frozenset({"questions", "answers", "annotations"})
@@ -330,8 +332,8 @@ class ClaudeReader(TranscriptReader):
             confirmed = confirmed and not any(map(has_machines_form, feedback.split("\n\n")))
             about = f"{event.name}: {event.target}" if event.name else ""
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
-        answers = record.get("toolUseResult")
-        if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
+        answers = as_object(record.get("toolUseResult"))
+        if isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
             confirmed = bool(offered) and is_alone and not is_error and _is_persons_decision(record)
             confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
@@ -341,16 +343,12 @@ class ClaudeReader(TranscriptReader):
     def _answers(
         self, record: dict[str, Any], result: dict[str, Any], offered: frozenset[str], *, confirmed: bool
     ) -> Iterator[Turn]:
-        labels: dict[str, set[str]] = {}
-        questions = result.get("questions")
-        for question in questions if isinstance(questions, list) else ():
-            if isinstance(question, dict):
-                options = question.get("options")
-                labels[as_text(question.get("question"))] = {
-                    as_text(option.get("label"))
-                    for option in (options if isinstance(options, list) else ())
-                    if isinstance(option, dict)
-                }
+        labels = {
+            as_text(question.get("question")): {
+                as_text(option.get("label")) for option in map(as_object, as_list(question.get("options")))
+            }
+            for question in map(as_object, as_list(result.get("questions")))
+        }
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
             picked = picked_ranges(text, labels.get(question_text, set()))
@@ -374,9 +372,7 @@ class ClaudeReader(TranscriptReader):
         content = message.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
-        for block in content if isinstance(content, list) else ():
-            if not isinstance(block, dict):
-                continue
+        for block in map(as_object, as_list(content)):
             kind = block.get("type")
             if kind == "text":
                 if text := clean(as_text(block.get("text"))).strip():
@@ -434,19 +430,10 @@ def _is_headless(record: dict[str, Any]) -> bool:
 
 def _is_from_user(record: dict[str, Any]) -> bool:
     """Whether no field shows that the record is not the user's."""
-    for flag in (
-        "isMeta",
-        "isCompactSummary",
-        "isSidechain",
-        "planContent",
-        "sourceToolUseID",
-        "isVisibleInTranscriptOnly",
-    ):
-        if record.get(flag):
-            return False
     kind = as_object(record.get("origin")).get("kind")
     return (
-        kind in (None, "human")
+        not any(map(record.get, NOT_USERS))
+        and kind in (None, "human")
         and record.get("promptSource") in (None, "typed", "queued")
         and record.get("turnOrigin") in (None, "human")
         and record.get("rowSource") != "harness"
@@ -502,9 +489,8 @@ def _call_of(block: dict[str, Any]) -> ToolEvent:
 
 def _blocks(record: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
     """Yield the blocks of a type in a record's message."""
-    content = as_object(record.get("message")).get("content")
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") == kind:
+    for block in map(as_object, as_list(as_object(record.get("message")).get("content"))):
+        if block.get("type") == kind:
             yield block
 
 
@@ -523,6 +509,4 @@ def _joined(content: object) -> str:
     """Return the text of a result or prompt, which is a string or blocks."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    return "\n".join(as_text(block.get("text")) for block in content if isinstance(block, dict))
+    return "\n".join(as_text(block.get("text")) for block in map(as_object, as_list(content)))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .compressed import SUFFIX, ByteStream
-from .lines import as_object, as_text, clean, holds_only, lines_from, parse_object
+from .lines import as_list, as_object, as_text, clean, holds_only, lines_from, parse_object
 from .reader import TranscriptReader
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form
@@ -138,12 +138,8 @@ class CodexReader(TranscriptReader):
         self._is_review = REVIEWS.get(as_text(item.get("type")), self._is_review)
         if item.get("type") not in ("UserMessage", "AgentMessage"):
             return
-        parts = item.get("content")
-        said = "\n".join(
-            as_text(part.get("text"))
-            for part in (parts if isinstance(parts, list) else ())
-            if isinstance(part, dict) and as_text(part.get("type")).lower() == "text"
-        )
+        parts = map(as_object, as_list(item.get("content")))
+        said = "\n".join(as_text(part.get("text")) for part in parts if as_text(part.get("type")).lower() == "text")
         role = Role.ASSISTANT if item["type"] == "AgentMessage" else Role.USER
         yield from self._message(record, role, said, "item")
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
 from .compressed import ByteStream
-from .lines import as_object, as_text, clean, lines_from, parse_object
+from .lines import as_list, as_object, as_text, clean, lines_from, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
 
@@ -108,9 +108,8 @@ class GeminiReader(TranscriptReader):
         text = clean(_joined(content)).strip()
         if text and not self._is_done(f"said {record.get('id')}"):
             yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
-        calls = record.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and not self._is_done(f"call {call.get('id')}"):
+        for call in map(as_object, as_list(record.get("toolCalls"))):
+            if not self._is_done(f"call {call.get('id')}"):
                 yield from self._call(record, call)
 
     def _call(self, record: dict[str, Any], call: dict[str, Any]) -> Iterator[Turn]:
@@ -190,7 +189,6 @@ def _read_typed(path: Path) -> list[tuple[str, str, str]] | None:
 
 
 def _outputs(call: dict[str, Any]) -> Iterator[str]:
-    results = call.get("result")
-    for result in results if isinstance(results, list) else ():
-        response = as_object(as_object(as_object(result).get("functionResponse")).get("response"))
+    for result in map(as_object, as_list(call.get("result"))):
+        response = as_object(as_object(result.get("functionResponse")).get("response"))
         yield as_text(response.get("output")) or as_text(response.get("error"))
