@@ -330,11 +330,8 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         report(f"memoryvault: {opening.note}")
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
-    try:
-        if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
-            _note_injected(hook, call)
-    except OSError as error:
-        refused = _report_unwritable(hook, error)
+    if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
+        refused = _note_injected(hook, call) or refused
     if opening.paths:
         from .receipt import append_action
 
@@ -381,10 +378,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
         from .receipt import append_receipt
 
         append_receipt(settings["log_file"], question, call.session, answer, (time.monotonic() - hook.started) * 1000)
-    try:
-        _note_injected(hook, call)
-    except OSError as error:
-        refused = _report_unwritable(hook, error)
+    refused = _note_injected(hook, call) or refused
     if time.monotonic() < hook.started + START_DEADLINE_SECONDS:
         _start_missing(hook, call, settings, service=answer.service == "absent")
     return refused or "ok"
@@ -492,15 +486,20 @@ def _answer_empty(hook: Hook) -> None:
         _write_stdout(hook, hook.adapter.EMPTY_ANSWER)
 
 
-def _note_injected(hook: Hook, call: HookCall) -> None:
-    """Record the printed entries as injected into the session, so that they are not repeated. Raises OSError."""
+def _note_injected(hook: Hook, call: HookCall) -> str:
+    """Record the printed entries as injected into the session, so that they are not repeated; return '' or why that was
+    refused."""
     from .injected import add_injected
 
     paths, hook.paths = hook.paths, []
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
-        add_injected(hook.settings["markers"], call.session, paths)
+        try:
+            add_injected(hook.settings["markers"], call.session, paths)
+        except OSError as error:
+            return _report_unwritable(hook, error)
+    return ""
 
 
 def _write_stdout(hook: Hook, text: str) -> None:
@@ -552,9 +551,6 @@ def _finish_at_deadline(hook: Hook) -> None:
         _write_answer(hook, call)
     _answer_empty(hook)
     if call is not None and (hook.paths or call.host not in LATE_OPENED):  # Else its next call is given the opening.
-        try:
-            _note_injected(hook, call)
-        except OSError as error:
-            hook.fields["error"] = str(error)
+        _note_injected(hook, call)
     report("memoryvault: time budget exceeded")
     hook.log("warning", "time budget exceeded")
