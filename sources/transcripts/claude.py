@@ -16,14 +16,10 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
-from .compressed import ByteStream
-from .lines import as_list, as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
+from .lines import as_list, as_object, as_text, clean, holds_match, holds_only, one_line
 from .reader import TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, picked_ranges, was_asked
-
-LOOK_BACK_BYTES = 64 << 10
-"""Bytes read before the offset to find queued prompts that the last reading yielded."""
 
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 """Fields of a typed prompt in versions without `origin` and `promptSource`. In 70 sessions all 600 typed prompts had
@@ -78,8 +74,6 @@ _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _PERSONS_RECORD = re.compile(rb'"entrypoint":"(?!sdk)[\w-]{1,40}"')
 MATCH_BYTES = 64
 """Longest match of `_PERSONS_RECORD`."""
-_TOLD_LATER = (b'"queue-operation"', b'"queued_command"', b'"' + ASKING_TOOL.encode() + b'"')
-"""A line before the offset that holds one of these may matter to the lines after it."""
 _SPEAKING_TYPES = ("assistant", "user", "attachment")
 
 
@@ -96,6 +90,8 @@ class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
     record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
+    look_back_bytes: ClassVar[int] = 64 << 10
+    """Queued prompts that the last reading yielded, and questions that are not answered yet."""
 
     def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         super().__init__(path, offset, read_until)
@@ -131,27 +127,6 @@ class ClaudeReader(TranscriptReader):
         if folder.name != SESSIONS_FOLDER:
             return NO_LIST
         return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
-
-    def _look_back(self, file: ByteStream) -> None:
-        begin = max(0, self._start - LOOK_BACK_BYTES)
-        file.seek(begin)
-        tail = file.read(self._start - begin)
-        for data in tail.split(b"\n"):
-            record = parse_object(data) if any(mark in data for mark in _TOLD_LATER) else None
-            if record is None:
-                continue
-            if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
-                self._remember_queued(entered_text(as_text(record.get("content"))))
-            elif record.get("type") == "attachment":
-                attachment = as_object(record.get("attachment"))
-                if attachment.get("type") == "queued_command":
-                    text = entered_text(_joined(attachment.get("prompt")))
-                    # If its enqueue line was seen above, this is the second record.
-                    if not self._forget_queued(text):
-                        self._remember_queued(text)
-            elif record.get("type") == "assistant":
-                for block in _blocks(record, "tool_use"):
-                    self._remember_call(block, _call_of(block))
 
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")

@@ -11,6 +11,7 @@ repetition: each entry stands for one prompt.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,7 @@ from typing import Any, ClassVar
 
 from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
-from .compressed import ByteStream
-from .lines import as_list, as_object, as_text, clean, lines_from, parse_object
+from .lines import as_list, as_object, as_text, clean, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
 
@@ -33,6 +33,7 @@ class GeminiReader(TranscriptReader):
     host: ClassVar[str] = "gemini"
     record_start: ClassVar[bytes] = b'{"id":'
     record_id: ClassVar[str] = "id"
+    look_back_bytes: ClassVar[int] = sys.maxsize
 
     def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         super().__init__(path, offset, read_until)
@@ -67,15 +68,6 @@ class GeminiReader(TranscriptReader):
                 is_somebody_there |= at <= last and (session == self.session or words in said)
         # Without the list nobody knows whether a person was there, so nothing is confirmed.
         self.headless = self.headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
-
-    def _look_back(self, file: ByteStream) -> None:
-        for line in lines_from(file, 0):
-            if line.offset >= self._start:
-                return
-            record = None if line.too_long else parse_object(line.data)
-            if record is not None:
-                for _ in self._turns_of(record):
-                    pass
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         if record.get("type") == "user" and not _is_by_program(record):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,9 @@ class TranscriptReader(ABC):
     """The bytes that a record with the user's words begins with; inside a line they show that the line is damaged."""
     record_id: ClassVar[str] = ""
     """The field with a record's id; '' where records have none, and are named by their place in the file."""
+
+    look_back_bytes: ClassVar[int] = 0
+    """Bytes before the offset that must be known to read on."""
 
     def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
@@ -98,7 +102,7 @@ class TranscriptReader(ABC):
             self.restarted = True
             self._start = self.end_offset = self._offset_of_line = 0
         self._read_header(self._header_records(file))
-        if self._start > 0 and not self.headless:
+        if self._start > 0 and self.look_back_bytes and not self.headless:
             self._look_back(file)
 
     def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
@@ -142,8 +146,14 @@ class TranscriptReader(ABC):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         """Set session, folder and `headless` by the first records of the file."""
 
-    def _look_back(self, file: ByteStream) -> None:  # noqa: B027 - most hosts need nothing of it
-        """Read what has to be known of the bytes before the offset."""
+    def _look_back(self, file: ByteStream) -> None:
+        """Read what stands before the offset, without yielding it again."""
+        for line in lines_from(file, max(0, self._start - self.look_back_bytes)):
+            if line.offset >= self._start:
+                break
+            record = None if line.too_long else parse_object(line.data)
+            deque(self._turns_of(record) if record is not None else (), maxlen=0)
+        deque(self._at_end(), maxlen=0)
 
     @abstractmethod
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
