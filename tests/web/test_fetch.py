@@ -255,7 +255,7 @@ def test_a_certificate_that_nobody_vouches_for_fails(self_signed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_certificates_must_be_of_the_name_not_the_address(self_signed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_must_be_of_the_name_not_the_address(self_signed: Path) -> None:
     import httpx
 
     trusting = httpx.create_ssl_context(verify=True, trust_env=False)
@@ -264,7 +264,7 @@ def test_certificates_must_be_of_the_name_not_the_address(self_signed: Path, mon
         fetcher = Fetcher(
             QUICK, allow={("named.example", web.port), ("other.example", web.port)}, resolver=lambda host, port: [HOST]
         )
-        monkeypatch.setattr(fetcher, "_tls", lambda: trusting)
+        fetcher._tls = trusting
         assert fetcher.get(f"https://named.example:{web.port}/a").body == b"x"
         with pytest.raises(FetchFailed, match=r"other\.example"):
             fetcher.get(f"https://other.example:{web.port}/a")
