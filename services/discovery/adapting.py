@@ -166,13 +166,13 @@ class Adaptation:
     def _write(
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
     ) -> str:
-        advice = opinion.adopt if opinion is not None else ()
-        # Alone, too: next to our own words a copied line would be a small share.
-        if copied := find_copy("\n".join(advice), [pattern.description, text]):
-            log.warning("the model's words are left out: %s", copied)
-            advice = ()
-        name = self.watchlist.free_name(pattern.source, slug)
+        made_from = [pattern.description, text]
+        advice = () if opinion is None else opinion.adopt
+        # The summary alone, too: next to our own words a copied line would be a small share.
         body = note_body(judgement, facts, safe_address(pattern.url), advice)
+        if advice and (copied := find_copy("\n".join(advice), made_from) or find_copy(body, made_from)):
+            log.warning("the model's words are left out: %s", copied)
+            body = note_body(judgement, facts, safe_address(pattern.url))
         fields: dict[str, StoreValue] = {
             "status": "pending",
             "confidence": scrub(judgement.confidence.name),
@@ -183,11 +183,11 @@ class Adaptation:
         }
         return self.watchlist.propose(
             pattern.source,
-            name,
+            self.watchlist.free_name(pattern.source, slug),
             fields,
             scrub(shown_name(pattern.title), Policy.SECRETS),
             scrub(body, Policy.SECRETS),
-            made_from=[pattern.description, text],
+            made_from=made_from,
             run=self._run,
         )
 
