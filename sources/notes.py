@@ -8,16 +8,15 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runtime.json_text import parse_json
 from ..runtime.paths import is_downloaded, is_note_name, read_regular
 from ..vault.header import body_of
-from ..vault.listing import obsidian_templates
+from ..vault.listing import obsidian_settings, obsidian_templates
 
 MAX_NOTES = 20_000
 MAX_NOTE_BYTES = 512 * 1024
@@ -79,7 +78,7 @@ def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
 
     These are "Excluded files" (beginnings of paths, or /regular expressions/) and the folders of templates.
     """
-    filters = _json(root / ".obsidian" / "app.json").get("userIgnoreFilters")
+    filters = obsidian_settings(root, "app.json").get("userIgnoreFilters")
     texts = [one for one in filters if isinstance(one, str) and one] if isinstance(filters, list) else []
     texts += [f"{folder}/" for folder in obsidian_templates(root)]
     beginnings = tuple(text.casefold() for text in texts if not _is_expression(text))
@@ -92,15 +91,6 @@ def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
 
 def _is_expression(text: str) -> bool:
     return len(text) > 2 and text[0] == text[-1] == "/"
-
-
-def _json(path: Path) -> Mapping[str, object]:
-    text = read_note(str(path))
-    try:
-        value = parse_json(text) if text else {}
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _notes(root: str, excluded: set[str], left_out: Callable[[str], bool]) -> Iterator[str]:
