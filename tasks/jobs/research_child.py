@@ -18,15 +18,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ...index.engine import (
-    DENSE_LATE,
-    FILES_LATE,
-    KEYWORD_LATE,
-    MODEL_LOADING,
-    NO_VECTORS,
-    VAULT_MISSING,
-)
-from ...index.recall import DEGRADED_MESSAGES, recall_as_it_is
+from ...index.recall import DEGRADED_MESSAGES, FOR_NOW, recall_as_it_is
 from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
@@ -67,8 +59,6 @@ WEB_TOKENS = 1000
 MOST_RELATED = 6
 RECALL_SECONDS = 15.0
 EXCERPT_CHARACTERS = 220
-FOR_NOW = frozenset({MODEL_LOADING, NO_VECTORS, DENSE_LATE, KEYWORD_LATE, FILES_LATE, VAULT_MISSING})
-"""Parts that an incomplete answer of the vault may lack; such an answer does not count."""
 REQUESTS_FILE = "requests.txt"
 """File with every requested address, written before the request."""
 SAID_FILE = "said.txt"
