@@ -168,10 +168,6 @@ class _LeftAlone(Exception):
         self.until = host.not_before()
 
 
-class _Disallowed(Exception):
-    """The robots.txt of the link's site, or of a site it redirects to, forbids it; the text says why."""
-
-
 class Research:
     """Runs the steps of a request."""
 
@@ -349,8 +345,6 @@ class Research:
         try:
             fetcher = self._fetcher(end, request.allow, robots=robots)
             page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
-        except _Disallowed as error:
-            return Finding(name, "", "", f"{link}: {error}.")
         except (FetchFailed, FetchRefused) as error:
             return self._no_page(name, error)
         read = readable(page)
@@ -371,7 +365,7 @@ class Research:
         def before(url: str) -> None:
             self._fetch = None
             if robots is not None and (refusal := robots.refusal(url)):
-                raise _Disallowed(refusal)
+                raise FetchRefused(f"{shown_link(url, request.allow)}: {refusal}.")
             if counted:  # Settled only if there was no connection: otherwise everything that was allowed was used.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             self._append(REQUESTS_FILE, shown_link(url, [*request.allow, *request.searxng_allow]))
