@@ -50,12 +50,10 @@ _NAME_HINTS = (
 )  # fmt: skip
 MIN_HINT_BYTES = 3
 """A shorter sign of a rule is in every other line, so that no lines are chosen by it."""
-_SIGNS = {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
 _HINTS = tuple(
-    one
-    for one in sorted(_SIGNS)
-    if len(one.encode()) >= MIN_HINT_BYTES
-    and not any(o != one and o in one for o in _SIGNS if len(o.encode()) >= MIN_HINT_BYTES)
+    sign
+    for sign in {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
+    if len(sign.encode()) >= MIN_HINT_BYTES
 )
 MAX_SPACES = 3
 """A value with more blanks is a sentence, not a passphrase."""
