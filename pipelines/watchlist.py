@@ -67,11 +67,6 @@ def note_path(source: str, pattern: str) -> str:
     return f"{FOLDER}/{source}/{pattern}.md"
 
 
-def known_path(source: str, pattern: str) -> str:
-    """Return the path of the note of a known pattern, which the user may have renamed. Raises PathRefused."""
-    return f"{FOLDER}/{_part(source)}/{_part(pattern)}.md"
-
-
 def archive_path(path: str) -> str:
     """Return the path of a dismissed note. Raises PathRefused."""
     source, pattern = parts_of(path)
