@@ -39,8 +39,6 @@ ACTIONS = ("PreToolUse", "PostToolUseFailure")
 """Events of a tool call; those of sub-agents count too."""
 ACTION_END_SECONDS = 2.0
 """Hard end of these events: a guard that answers late is better than none."""
-BUDGET_OTHERS_SECONDS = 0.1
-"""Time for any other event on a machine that is not overloaded."""
 RECORDING_END_SECONDS = 4.5
 """Hard end of an event that only records, just within what hosts allow. On an overloaded machine a late record is
 better than none: only a backfill finds a session of which nothing was recorded."""
@@ -86,7 +84,6 @@ class Hook:
         """Whether more is to be added to `output` before it may be printed."""
         self.answering = allocate_lock()
         """Acquired by the thread that answers the host and never released, so that there is one answer."""
-        self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
@@ -153,7 +150,6 @@ def run(hook: Hook) -> str:
     named, *option = hook.argv or [""]
     adapter = hook.adapter = adapter_of(option[1] if option[:1] == ["--host"] else claude.HOST)
     event = adapter.EVENTS.get(named, named)
-    hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
     usual_seconds = ACTION_END_SECONDS if event in ACTIONS else RECORDING_END_SECONDS
     hook.deadline = hook.started + BUDGET_SECONDS.get(event, usual_seconds)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -312,7 +308,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         _start_missing(hook, call, settings, service=False)
         delete_old_claims(run_folder)
         return refused or "ok"
-    reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
+    reading_until = hook.started + (hook.deadline - hook.started) * (0.35 if hook.is_output_partial else 0.7)
     opening = build_opening(
         settings,
         call.session,
