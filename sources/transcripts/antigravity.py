@@ -43,8 +43,8 @@ class AntigravityReader(TranscriptReader):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
             for _, arguments in _calls(record):
-                if self._cwd is None and isinstance(arguments.get("cwd"), str):
-                    self._cwd = arguments["cwd"]
+                if self.cwd is None and isinstance(arguments.get("cwd"), str):
+                    self.cwd = arguments["cwd"]
                     return
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:

@@ -111,7 +111,7 @@ class ClaudeReader(TranscriptReader):
             if isinstance(record.get("sessionId"), str):
                 self.session = record["sessionId"]
             if isinstance(record.get("cwd"), str):
-                self._cwd = record["cwd"]
+                self.cwd = record["cwd"]
             if record.get("type") == "user" or "entrypoint" in record:
                 # If a person has resumed the session since, only the program's records are skipped.
                 self.headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
@@ -142,7 +142,7 @@ class ClaudeReader(TranscriptReader):
         # A note of the host may have the id of the message behind it.
         if self._is_repeated(f"{kind} {record.get('isMeta') is True}", as_text(record.get("uuid"))):
             return ()
-        self._cwd = as_text(record.get("cwd")) or self._cwd
+        self.cwd = as_text(record.get("cwd")) or self.cwd
         self.session = as_text(record.get("sessionId")) or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":

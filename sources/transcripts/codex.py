@@ -89,7 +89,7 @@ class CodexReader(TranscriptReader):
         if isinstance(meta.get("id"), str):
             self.session = meta["id"]
         if isinstance(meta.get("cwd"), str):
-            self._cwd = meta["cwd"]
+            self.cwd = meta["cwd"]
         self._note_fork(meta)
         # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person types there.
         source = meta.get("source")
@@ -113,7 +113,7 @@ class CodexReader(TranscriptReader):
             return
         kind = (as_text(record.get("type")), as_text(payload.get("type")))
         if record.get("type") == "turn_context":
-            self._cwd = as_text(payload.get("cwd")) or self._cwd
+            self.cwd = as_text(payload.get("cwd")) or self.cwd
         elif record.get("type") == "session_meta":
             self._note_fork(payload)
         elif kind[1] in REVIEWS:

@@ -58,7 +58,7 @@ class GeminiReader(TranscriptReader):
                 last = max(last, as_text(record.get("timestamp")))
                 said.add(_plain(_shown(record)))
         project = self.path.parent.parent
-        self._cwd = _read_text(project / FOLDER_NAME).strip() or None
+        self.cwd = _read_text(project / FOLDER_NAME).strip() or None
         typed = _read_typed(project / TYPED_LIST)
         is_somebody_there = False
         for session, at, words in typed or ():

@@ -64,7 +64,7 @@ class OpenCodeReader(TranscriptReader):
         for record in records:
             if record.get("type") == HEADER:
                 self.session = as_text(record.get("session")) or self.session
-                self._cwd = as_text(record.get("cwd")) or None
+                self.cwd = as_text(record.get("cwd")) or None
                 self.headless = record.get("headless") is True
                 return
 

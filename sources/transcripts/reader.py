@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .compressed import ByteStream, open_bytes
@@ -27,16 +26,6 @@ TOOL_TEXT_CHARS = 1600
 _COMMAND_KEYS = ("command", "cmd")
 _FILE_KEYS = ("file_path", "path", "notebook_path")
 _TARGET_KEYS = (*_COMMAND_KEYS, *_FILE_KEYS, "pattern", "query", "url", "skill", "description")
-
-
-@dataclass(frozen=True)
-class SessionHeader:
-    """Session and folder, from the first records of a transcript."""
-
-    session: str
-    cwd: str
-    """'' when unknown."""
-    headless: bool
 
 
 class TranscriptReader(ABC):
@@ -61,7 +50,8 @@ class TranscriptReader(ABC):
         """
         self.path = path
         self.session = path.stem
-        self._cwd: str | None = None
+        self.cwd: str | None = None
+        """Folder of the session, as the last record says; None when unknown."""
         self._timestamp: str | None = None
         """Timestamp for records without one."""
         self.restarted = False
@@ -85,11 +75,11 @@ class TranscriptReader(ABC):
         self._calls: dict[str, ToolEvent] = {}
         """Tool calls without a result yet, by the id of the call."""
 
-    def header(self) -> SessionHeader:
+    def header(self) -> Self:
         """Read the header only; do not iterate this reader afterwards. Raises OSError."""
         with open_bytes(self.path) as file:
             self._begin(file)
-        return SessionHeader(self.session, self._cwd or "", self.headless)
+        return self
 
     def __iter__(self) -> Iterator[Turn]:
         with open_bytes(self.path) as file:
@@ -192,7 +182,7 @@ class TranscriptReader(ABC):
             name,
             self.session,
             timestamp,
-            self._cwd,
+            self.cwd,
             tool,
             offset,
             self.host,
