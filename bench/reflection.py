@@ -55,7 +55,7 @@ def mine(
     eagerness: Eagerness = "balanced",
 ) -> list[Candidate]:
     """Return the candidates of one session, in order."""
-    miner = Miner(start=start, project_of=project_of, reader=reader, eagerness=eagerness)
+    miner = Miner(start=start, project_of=project_of, reader=reader or NgramReader(), eagerness=eagerness)
     return [candidate for turn in turns for candidate in miner.feed(turn)]
 
 

@@ -18,7 +18,6 @@ from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
 from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
-from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
 from .statement import end_of_idea, headline, needs_neighbour, rarely_lasts, statement, thought, whole_fix
@@ -67,12 +66,12 @@ class Miner:
         *,
         start: int = 0,
         project_of: ProjectOf,
-        reader: Reader | None = None,
+        reader: Reader,
         eagerness: Eagerness = "balanced",
     ) -> None:
         self._start = start
         self._project_of = project_of
-        self._reader = reader or NgramReader()
+        self._reader = reader
         self._eagerness: Eagerness = eagerness
         self._context = ConversationContext()
         self._fixes = FixFinder()
