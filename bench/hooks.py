@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
-from ..hooks.install import ACTION_EVENTS, EVENTS, precompile, stub_argv
+from ..hooks.install import ACTION_EVENTS, EVENTS, STUB, precompile
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL
@@ -44,6 +44,11 @@ STOP_RATIO_LIMIT = 2.5
 RULES = 1000
 """Number of rules with triggers."""
 CALL_RATIO_LIMIT, CALL_P95_LIMIT_MS = 2.5, 60.0
+
+
+def stub_argv(event: str) -> list[str]:
+    """Return what the launcher runs for an event."""
+    return [sys.executable, "-I", "-S", str(STUB), event]
 
 
 @dataclass

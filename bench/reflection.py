@@ -15,17 +15,18 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..index import mpnet_files
 from ..index.message_reader import MessageReader
 from ..pipelines.candidate import Candidate
 from ..pipelines.likeness import content_words
+from ..pipelines.reading.calibration import Eagerness
 from ..pipelines.reading.linear import NgramReader
-from ..pipelines.reading.miner import mine
+from ..pipelines.reading.miner import Miner, ProjectOf
 from ..pipelines.reading.reading import LASTING, Message, MessageReading, Reader
 from ..services.reading import ModelReader
 from ..sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
@@ -38,6 +39,24 @@ JUDGE = Path(__file__).parent.parent / "training" / "reader" / "examples" / "jud
 TIERS = ("saved", "proposed", "low")
 
 Row = Mapping[str, Any]
+
+
+def folder_name(cwd: str) -> str:
+    """Return the name of a working directory, as the project that is known without looking at the disk."""
+    return PurePosixPath(cwd).name.lower()
+
+
+def mine(
+    turns: Iterable[Turn],
+    *,
+    start: int = 0,
+    project_of: ProjectOf = folder_name,
+    reader: Reader | None = None,
+    eagerness: Eagerness = "balanced",
+) -> list[Candidate]:
+    """Return the candidates of one session, in order."""
+    miner = Miner(start=start, project_of=project_of, reader=reader or NgramReader(), eagerness=eagerness)
+    return [candidate for turn in turns for candidate in miner.feed(turn)]
 
 
 def in_process(model: MessageReader | None = None, words: NgramReader | None = None, *, again: bool) -> ModelReader:

@@ -26,7 +26,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import precompile, stub_argv
+from ..hooks.install import precompile
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
@@ -38,6 +38,7 @@ from ..tasks.queue import schema
 from ..vault.store import VaultStore
 from .corpus import Sample, embed_some, make_up_rest, sentences, write_notes
 from .dead_disk import unanswered
+from .hooks import stub_argv
 from .index import latencies, memory_mb, percentile
 
 SIZES = (1_000, 20_000, 100_000)

@@ -20,7 +20,7 @@ from ..pipelines.reading.miner import Miner
 from ..pipelines.reading.reading import Message, MessageReading, Reader
 from ..pipelines.reading.sentences import sentences
 from ..sources.transcripts.claude import ClaudeReader
-from .reflection import local_readers
+from .reflection import folder_name, local_readers
 
 WARM_UP = "From now on, always run the linter before you commit."
 """A message that both models read."""
@@ -58,7 +58,7 @@ def read_all(sessions: list[Path], reader: Reader) -> tuple[float, int, int]:
     counting, found = _Counting(reader), 0
     began = time.process_time()
     for path in sessions:
-        miner = Miner(reader=counting)
+        miner = Miner(reader=counting, project_of=folder_name)
         found += sum(len(miner.feed(turn)) for turn in ClaudeReader(path))
     return time.process_time() - began, counting.messages, found
 

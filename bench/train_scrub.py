@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from ..pipelines.secret_model import (
     ALPHABET,
-    FORMAT,
     MAX_TOKEN_CHARS,
     REACH_CHARS,
     WEIGHTS_FILE,
@@ -260,7 +259,7 @@ def dump(model: Model) -> str:
         json.dumps([round(model.bigrams[a + b], 1) for b in ALPHABET], separators=(",", ":")) for a in ALPHABET
     )
     data = {
-        "format": FORMAT,
+        "format": 1,
         "bias": round(model.bias, 4),
         "threshold": round(model.threshold, 3),
         "weights": {name: round(value, 4) for name, value in sorted(model.weights.items())},

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.likeness import content_words
-from ..pipelines.reading.miner import mine
 from ..pipelines.reading.reading import Message, Reader
 from ..pipelines.reading.sentences import sentences
 from ..pipelines.reading.surroundings import is_own
 from ..sources.transcripts.whose_words import apart_ranges, own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn, blanked
-from .reflection import local_readers
+from .reflection import local_readers, mine
 
 JUDGE = Path(__file__).parent.parent / "training" / "reader" / "examples" / "apart_judge.jsonl"
 SAME_WORDS = 0.5

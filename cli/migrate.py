@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..services.journal import Journal
-from ..services.migrating import Migration
+from ..services.migrating import migrate
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, counted, note, print_json
@@ -34,13 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Copy the notes into the vault."""
-    migration = Migration(named_folder(args.path), context.store, Journal(context.state, context.store))
-    if args.dry_run:
-        done = migration.plan()
-    else:
-        done = migration.carry_out((lambda number: redraw(f"migrated {number}")) if sys.stderr.isatty() else None)
-        if any(one.result == "migrate" for one in done):
-            request_indexing(context.settings)
+    show = (lambda number: redraw(f"migrated {number}")) if sys.stderr.isatty() and not args.dry_run else None
+    journal = Journal(context.state, context.store)
+    done = migrate(named_folder(args.path), context.store, journal, dry_run=args.dry_run, on_progress=show)
+    if not args.dry_run and any(one.result == "migrate" for one in done):
+        request_indexing(context.settings)
     if args.json:
         print_json({"done": not args.dry_run, "files": [asdict(one) for one in done]})
         return 0

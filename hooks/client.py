@@ -39,8 +39,6 @@ ACTIONS = ("PreToolUse", "PostToolUseFailure")
 """Events of a tool call; those of sub-agents count too."""
 ACTION_END_SECONDS = 2.0
 """Hard end of these events: a guard that answers late is better than none."""
-BUDGET_OTHERS_SECONDS = 0.1
-"""Time for any other event on a machine that is not overloaded."""
 RECORDING_END_SECONDS = 4.5
 """Hard end of an event that only records, just within what hosts allow. On an overloaded machine a late record is
 better than none: only a backfill finds a session of which nothing was recorded."""
@@ -86,7 +84,6 @@ class Hook:
         """Whether more is to be added to `output` before it may be printed."""
         self.answering = allocate_lock()
         """Acquired by the thread that answers the host and never released, so that there is one answer."""
-        self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
@@ -151,11 +148,9 @@ def run(hook: Hook) -> str:
     env = os.environ
     if env.get("MEMORY_WORKER_CHILD"):
         return ""
-    options = _options(hook.argv)
-    adapter = hook.adapter = adapter_of(options.get("--host", claude.HOST))
-    named = options.get("event", "")
+    named, *option = hook.argv or [""]
+    adapter = hook.adapter = adapter_of(option[1] if option[:1] == ["--host"] else claude.HOST)
     event = adapter.EVENTS.get(named, named)
-    hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
     usual_seconds = ACTION_END_SECONDS if event in ACTIONS else RECORDING_END_SECONDS
     hook.deadline = hook.started + BUDGET_SECONDS.get(event, usual_seconds)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -320,7 +315,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         _start_missing(hook, call, settings, service=False)
         delete_old_claims(run_folder)
         return refused or "ok"
-    reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
+    reading_until = hook.started + (hook.deadline - hook.started) * (0.35 if hook.is_output_partial else 0.7)
     opening = build_opening(
         settings,
         call.session,
@@ -338,11 +333,8 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         report(f"memoryvault: {opening.note}")
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
-    try:
-        if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
-            _note_injected(hook, call)
-    except OSError as error:
-        refused = _report_unwritable(hook, error)
+    if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
+        refused = _note_injected(hook, call) or refused
     if opening.paths:
         from .receipt import append_action
 
@@ -389,10 +381,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
         from .receipt import append_receipt
 
         append_receipt(settings["log_file"], question, call.session, answer, (time.monotonic() - hook.started) * 1000)
-    try:
-        _note_injected(hook, call)
-    except OSError as error:
-        refused = _report_unwritable(hook, error)
+    refused = _note_injected(hook, call) or refused
     if time.monotonic() < hook.started + START_DEADLINE_SECONDS:
         _start_missing(hook, call, settings, service=answer.service == "absent")
     return refused or "ok"
@@ -500,15 +489,20 @@ def _answer_empty(hook: Hook) -> None:
         _write_stdout(hook, hook.adapter.EMPTY_ANSWER)
 
 
-def _note_injected(hook: Hook, call: HookCall) -> None:
-    """Record the printed entries as injected into the session, so that they are not repeated. Raises OSError."""
+def _note_injected(hook: Hook, call: HookCall) -> str:
+    """Record the printed entries as injected into the session, so that they are not repeated; return '' or why that was
+    refused."""
     from .injected import add_injected
 
     paths, hook.paths = hook.paths, []
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
-        add_injected(hook.settings["markers"], call.session, paths)
+        try:
+            add_injected(hook.settings["markers"], call.session, paths)
+        except OSError as error:
+            return _report_unwritable(hook, error)
+    return ""
 
 
 def _write_stdout(hook: Hook, text: str) -> None:
@@ -524,18 +518,6 @@ def _write_stdout(hook: Hook, text: str) -> None:
         except OSError as error:
             hook.fields["stdout"] = str(error)
             return
-
-
-def _options(argv: list[str]) -> dict[str, str]:
-    """Parse `<event> [--host NAME]`; the event is under `event`."""
-    options: dict[str, str] = {}
-    words = iter(argv)
-    for word in words:
-        if word.startswith("--"):
-            options[word] = next(words, "")
-        else:
-            options.setdefault("event", word)
-    return options
 
 
 def _open_standard_streams() -> None:
@@ -572,9 +554,6 @@ def _finish_at_deadline(hook: Hook) -> None:
         _write_answer(hook, call)
     _answer_empty(hook)
     if call is not None and (hook.paths or call.host not in LATE_OPENED):  # Else its next call is given the opening.
-        try:
-            _note_injected(hook, call)
-        except OSError as error:
-            hook.fields["error"] = str(error)
+        _note_injected(hook, call)
     report("memoryvault: time budget exceeded")
     hook.log("warning", "time budget exceeded")

@@ -137,22 +137,17 @@ class WiringOutcome:
     warnings: tuple[str, ...] = ()
 
 
-def stub_argv(event: str) -> list[str]:
-    """Return what the launcher runs for an event.
-
-    The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
-    packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
-    """
-    return [sys.executable, "-I", "-S", str(STUB), event]
-
-
 def launcher_in(state_root: str | os.PathLike[str]) -> str:
     """Path of the launcher in a state folder."""
     return os.path.join(state_root, "run", LAUNCHER)
 
 
 def write_launcher(launcher: str) -> None:
-    """Write the launcher, which starts the running installation. Raises SettingsError when it cannot be written."""
+    """Write the launcher, which starts the running installation. Raises SettingsError when it cannot be written.
+
+    The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
+    packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
+    """
     text = _LAUNCHER_TEXT.format(python=shlex.quote(sys.executable), stub=shlex.quote(str(STUB)))
     try:
         make_private_folder(os.path.dirname(launcher))
@@ -243,14 +238,9 @@ def add_to_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json]
     if before is not None and not os.access(path, os.W_OK):
         raise HostFileUnwritable(f"{path} is read-only", by_hand)
     was_copied = _copy_of(path).exists()
-    if remove(document) == document:
-        try:
-            backup = _copy(path, before)
-        except OSError as error:
-            raise HostFileUnwritable(
-                f"no copy of {path} can be made beside it, and without one it is not changed: {error.strerror}", by_hand
-            ) from error
     try:
+        if remove(document) == document:
+            backup = _copy(path, before)
         _replace(path, before, _dump(updated, before))
     except (OSError, SettingsError) as error:
         if backup is not None and not was_copied:  # It is the copy of a change that was not made.
@@ -305,7 +295,10 @@ def remove_from_file(path: Path, add: Callable[[Json], Json], remove: Callable[[
     if restored and original is None:
         path.unlink()
     else:
-        _replace_or_refuse(path, before, original if restored and original is not None else _dump(cleaned, before))
+        try:
+            _replace(path, before, original if restored and original is not None else _dump(cleaned, before))
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
     if restored:
         copy.unlink(missing_ok=True)
     return WiringOutcome(path, True, restored=restored)
@@ -661,10 +654,3 @@ def _replace(path: Path, before: bytes | None, after: bytes) -> None:
         raise SettingsError(f"{path} was changed meanwhile: run this again")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_file(path, after, mode=path.stat().st_mode & 0o777 if before is not None else FILE_MODE)
-
-
-def _replace_or_refuse(path: Path, before: bytes | None, after: bytes) -> None:
-    try:
-        _replace(path, before, after)
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be written: {error.strerror}") from error

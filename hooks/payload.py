@@ -43,17 +43,10 @@ def read_stdin() -> bytes:
     try:
         if os.isatty(0):
             return b""
-        pieces: list[bytes] = []
-        size = 0
-        while size < STDIN_LIMIT_BYTES:
-            piece = os.read(0, 1 << 16)
-            if not piece:
-                break
-            pieces.append(piece)
-            size += len(piece)
+        with open(0, "rb", closefd=False) as file:
+            return file.read(STDIN_LIMIT_BYTES) or b""
     except OSError:
         return b""
-    return b"".join(pieces)
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | None:

@@ -20,39 +20,31 @@ MAX_DEGRADED_CHARACTERS = 300
 
 
 def append_receipt(log_file: str, question: str, session: str, answer: PromptAnswer, ms: float) -> None:
-    """Append one line to receipts.jsonl in the folder of the log. Never raises: it must not fail a prompt."""
-    _append(log_file, format_receipt(question, session, answer, ms, time.time()))
+    """Append the receipt of a prompt's answer, with the fields of index/receipts.py except for scores. `ms`: duration.
+    Never raises: it must not fail a prompt."""
+    query = short_hash(shorten(question).encode("utf-8", "replace"))  # As in index/receipts.py.
+    hits = ",".join(f'{{"path":{quote(path)}}}' for path in answer.paths)
+    tokens = estimate_tokens(answer.block) if answer.block else 0
+    more = (
+        f'"query":{quote(query)},"characters":{len(question)},"hits":[{hits}],"tokens":{tokens},'
+        f'"degraded":[{quote(answer.note[:MAX_DEGRADED_CHARACTERS])}]'
+    )
+    _append(log_file, "hook alone", session, answer.paths, ms, more)
 
 
 def append_action(log_file: str, call: HookCall, paths: list[str], guard: str, ms: float) -> None:
     """Append the receipt of what was given at a session's start or at a tool call. Never raises."""
     channel = "core" if call.event == "SessionStart" else "action"
-    quoted = ",".join(quote(path) for path in paths)
-    _append(
-        log_file,
-        f'{{"at":{quote(utc_stamp(time.time()) + "+00:00")},"caller":{quote(call.event)},"channel":"{channel}",'
-        f'"session":{quote(call.session) if call.session else "null"},"project":null,"guard":{quote(guard)},"hits":[],'
-        f'"injected":[{quoted}],"ms":{{"total":{ms:.1f}}},"degraded":[]}}',
+    more = f'"channel":"{channel}","guard":{quote(guard)},"hits":[],"degraded":[]'
+    _append(log_file, call.event, call.session, paths, ms, more)
+
+
+def _append(log_file: str, caller: str, session: str, paths: list[str], ms: float, more: str) -> None:
+    """Append one line to receipts.jsonl in the folder of the log. `more`: its further fields, as JSON."""
+    at = utc_stamp(time.time()) + "+00:00"
+    injected = ",".join([quote(path) for path in paths])
+    line = (
+        f'{{"at":{quote(at)},"caller":{quote(caller)},"session":{quote(session) if session else "null"},'
+        f'"project":null,"injected":[{injected}],"ms":{{"total":{ms:.1f}}},{more}}}'
     )
-
-
-def _append(log_file: str, line: str) -> None:
     append_line(f"{os.path.dirname(log_file)}/receipts.jsonl", line.encode("ascii"))
-
-
-def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float, now: float) -> str:
-    """Format a receipt as JSON, with the fields of index/receipts.py except for scores.
-
-    `ms`: duration; `now`: Unix seconds.
-    """
-    at = utc_stamp(now) + "+00:00"
-    query = short_hash(shorten(question).encode("utf-8", "replace"))  # As in index/receipts.py.
-    paths = [quote(path) for path in answer.paths]
-    hits = ",".join(f'{{"path":{path}}}' for path in paths)
-    tokens = estimate_tokens(answer.block) if answer.block else 0
-    return (
-        f'{{"at":{quote(at)},"caller":"hook alone","session":{quote(session) if session else "null"},"project":null,'
-        f'"query":{quote(query)},"characters":{len(question)},"hits":[{hits}],'
-        f'"injected":[{",".join(paths)}],"tokens":{tokens},"ms":{{"total":{ms:.1f}}},'
-        f'"degraded":[{quote(answer.note[:MAX_DEGRADED_CHARACTERS])}]}}'
-    )

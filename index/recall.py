@@ -31,6 +31,8 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
     "vault-missing": "from the index only: the vault is not there",
 }
 """How a recall was answered without some part ("answered ..."), by the code in `degraded`."""
+FOR_NOW = frozenset({"model-loading", "no-vectors", "dense-late", "keyword-late", "files-late", "vault-missing"})
+"""Codes of parts that a later recall may have."""
 
 UNINSTALLED = "no recall service is started since `memory uninstall`; `memory init` sets all up again"
 

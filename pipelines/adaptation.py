@@ -7,7 +7,6 @@ vault.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -86,8 +85,6 @@ class Judgement:
     trusted: bool
     trust: tuple[str, ...]
     """The repository's facts in words."""
-    terms: tuple[str, ...]
-    """Single words of its text, in alphabetical order."""
     moved: tuple[str, ...] = ()
     """Why the confidence differs from that of the score."""
 
@@ -118,7 +115,6 @@ _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
 _STOP = STOP_WORDS | {"new", "one", "use", "used", "uses", "using", "via", "within", "without"}
 """Words without content about a skill's purpose."""
-MOST_TERMS = 16
 
 
 def judge(
@@ -147,7 +143,7 @@ def judge(
         moved = ("it was HIGH, but no model judged its text, and its owner is none that you trust",)
     elif level != by_score:
         moved = (f"it was {by_score.name} by its score, before its repository and owner counted",)
-    return Judgement(score, level, tuple(rules), trusted, tuple(trust), terms_of(text), moved)
+    return Judgement(score, level, tuple(rules), trusted, tuple(trust), moved)
 
 
 def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:
@@ -198,14 +194,3 @@ def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple
         weight += 1
     said.append(f"licence {facts.licence}" if facts.licence else "no licence that GitHub knows")
     return weight, said
-
-
-_LATIN = "a-z\u00df-\u00f6\u00f8-\u024f"
-_TERM = re.compile(rf"(?<!\w)[{_LATIN}][{_LATIN}0-9+#-]{{2,24}}(?!\w)")
-
-
-def terms_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text, each once, in alphabetical order, so that its wording is lost."""
-    found = _TERM.findall(unicodedata.normalize("NFC", text).lower())
-    words = {word for word in found if word.strip("-") not in _STOP}
-    return tuple(sorted(words))[:MOST_TERMS]

@@ -289,6 +289,16 @@ def is_own_machine(url: str) -> bool:
         return False
 
 
+def place_of(url: str) -> tuple[tuple[str, int], ...]:
+    """Return the host and port of an address; none if it names none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        return ()
+    return ((parts.hostname, port),) if parts.hostname else ()
+
+
 DEFAULT_SOURCES = (
     "https://raw.githubusercontent.com/anthropics/anthropic-cookbook/main/README.md",
     "https://raw.githubusercontent.com/hesreallyhim/awesome-claude-code/main/README.md",

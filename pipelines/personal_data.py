@@ -63,7 +63,6 @@ _NAMED_PHONE = re.compile(
 FEWEST_DIGITS = 7
 """Fewest digits of a telephone number; cards have more."""
 _SEVEN_DIGITS = re.compile(rf"(?:\d\D*){{{FEWEST_DIGITS}}}")
-_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CARD = re.compile(
     r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w-])"
@@ -104,7 +103,7 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), match.end(), "EMAIL"
     if any(hint in text for hint in _HOME_HINTS):
         yield from _homes(text)
-    if not _may_hold_number(text):
+    if not _SEVEN_DIGITS.search(text):
         return
     for pattern, group in ((_PHONE, 0), (_NAMED_PHONE, "number")):
         for match in pattern.finditer(text):
@@ -115,7 +114,7 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
 
 def account_numbers(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield [start, end) and kind (CARD, IBAN) of each number of a card or account with a valid check digit."""
-    if not _may_hold_number(text):
+    if not _SEVEN_DIGITS.search(text):
         return
     for match in _CARD.finditer(text):
         digits = [int(character) for character in match.group() if character.isdigit()]
@@ -138,12 +137,6 @@ def _end_of(text: str, start: int, characters: int) -> int:
         characters -= text[start] not in " -"
         start += 1
     return start
-
-
-def _may_hold_number(text: str) -> bool:
-    if text.isascii():
-        return len(text.encode("ascii").translate(None, _NO_DIGITS)) >= FEWEST_DIGITS
-    return _SEVEN_DIGITS.search(text) is not None
 
 
 def _homes(text: str) -> Iterator[tuple[int, int, str]]:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..runtime.function_words import STOP_WORDS
@@ -76,14 +76,8 @@ _EMPTY_WORDS = STOP_WORDS | frozenset(
 """Words without content, in any text or in the wording of ideas."""
 
 
-@dataclass(frozen=True)
-class ResearchSource:
-    """A memory, a note or a search result that research found."""
-
-    title: str
-    where: str
-    """An address, or a path for a wikilink."""
-    excerpt: str = ""
+Found: TypeAlias = tuple[str, str, str]
+"""Title, place and excerpt of a memory, a note or a search result: an address, or a path for a wikilink."""
 
 
 def significant_words(text: str, private: Sequence[str] = ()) -> list[str]:
@@ -269,15 +263,13 @@ def one_line(text: str, limit: int = 160) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
-def related_text(intro: str, found: Sequence[ResearchSource], nothing: str) -> str:
+def related_text(intro: str, found: Sequence[Found], nothing: str) -> str:
     """Render the body of related-*.md: wikilinks with short excerpts, or `nothing`."""
     if not found:
         return nothing
     parts = [intro]
-    for one in found:
-        parts.append(
-            f"## [[{one.where}|{one_line(one.title, 100)}]]" + (f"\n\n{quoted(one.excerpt)}" if one.excerpt else "")
-        )
+    for title, where, excerpt in found:
+        parts.append(f"## [[{where}|{one_line(title, 100)}]]" + (f"\n\n{quoted(excerpt)}" if excerpt else ""))
     return "\n\n".join(parts)
 
 
@@ -285,7 +277,7 @@ def web_text(
     source: str,
     address: str,
     query: str,
-    found: Sequence[ResearchSource],
+    found: Sequence[Found],
     summary: str,
     *,
     led_to: str = "",
@@ -295,10 +287,10 @@ def web_text(
     parts = [UNTRUSTED_LINE, f"{asked}: <{address}>" + (f"\n\nIt led to <{led_to}>" if led_to else "")]
     if summary:
         parts += ["Summary (sentences of the page):", quoted(summary)]
-    for one in found:
-        lines = [f"- {one_line(one.title)}: <{one.where}>"] if one.where else [f"- {one_line(one.title)}"]
-        if one.excerpt:
-            lines.append(f"  {one_line(one.excerpt, 300)}")
+    for title, where, excerpt in found:
+        lines = [f"- {one_line(title)}: <{where}>"] if where else [f"- {one_line(title)}"]
+        if excerpt:
+            lines.append(f"  {one_line(excerpt, 300)}")
         parts.append("\n".join(lines))
     if not found and not summary:
         parts.append("Nothing was found.")

@@ -105,10 +105,6 @@ def of_pair(match: re.Match[str], value: str) -> bool:
     return stands(match, value) and shape_of(value) >= (Shape.MIXED if re.search(r"\d\d", value) else Shape.SIGNED)
 
 
-def random_or_digest(match: re.Match[str], value: str) -> bool:
-    return random(match, value) or (re.fullmatch(r"[0-9a-f]{16,}", value) is not None and not is_filled(value))
-
-
 def _of_record(match: re.Match[str]) -> re.Match[str] | None:
     """Match the name of a key that finds a record, before the value."""
     start = match.start("value")
@@ -131,7 +127,7 @@ def random(match: re.Match[str], value: str) -> bool:
 
 
 def random_or_short_digest(match: re.Match[str], value: str) -> bool:
-    """As `random`, with shorter digests: for what the words before call ours."""
+    """As `random`, with shorter digests: for what the words before call ours, or the address of a calendar."""
     if re.fullmatch(r"[0-9a-f]{16,}", value) is None:
         return random(match, value)
     return not is_filled(value) and _of_record(match) is None

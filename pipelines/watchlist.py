@@ -11,7 +11,7 @@ from typing import Literal
 from ..runtime.errors import EntryInvalid, PathRefused
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
 from ..runtime.slug import NAME_PATTERN, validate_user_name
-from .adaptation import Confidence, Facts, Judgement
+from .adaptation import Facts, Judgement
 
 FOLDER = f"{DEFAULT_GROUP}/{WATCHLIST}"
 DEFER_DAYS = 30
@@ -65,11 +65,6 @@ def note_path(source: str, pattern: str) -> str:
                 f"{name[:80]!r} can be no part of a watchlist path: lower-case letters, digits and hyphens"
             )
     return f"{FOLDER}/{source}/{pattern}.md"
-
-
-def known_path(source: str, pattern: str) -> str:
-    """Return the path of the note of a known pattern, which the user may have renamed. Raises PathRefused."""
-    return f"{FOLDER}/{_part(source)}/{_part(pattern)}.md"
 
 
 def archive_path(path: str) -> str:
@@ -137,8 +132,6 @@ def note_body(judgement: Judgement, facts: Facts | None, address: str, advice: I
         lines += [f"Its repository: {'; '.join(judgement.trust)}.", ""]
     elif facts is None:
         lines += ["Its repository was not looked up.", ""]
-    if judgement.terms and judgement.confidence is not Confidence.LOW:
-        lines += [f"Words it uses, in alphabetical order: {', '.join(judgement.terms)}.", ""]
     lines += [
         f"Source: <{address}>",
         "",

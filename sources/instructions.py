@@ -137,7 +137,7 @@ def working_directory(folder: Path) -> str:
             transcripts.append((path.stat().st_mtime, path))
     for _, path in sorted(transcripts, reverse=True)[:MOST_TRANSCRIPTS]:
         with suppress(OSError):
-            if (cwd := ClaudeReader(path).header().cwd).startswith("/"):
+            if (cwd := ClaudeReader(path).header().cwd or "").startswith("/"):
                 return cwd
     return ""
 

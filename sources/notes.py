@@ -8,15 +8,15 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from ..runtime.json_text import parse_json
 from ..runtime.paths import is_downloaded, is_note_name, read_regular
 from ..vault.header import body_of
-from ..vault.listing import obsidian_templates
+from ..vault.listing import obsidian_settings, obsidian_templates
 
 MAX_NOTES = 20_000
 MAX_NOTE_BYTES = 512 * 1024
@@ -26,12 +26,11 @@ _WORD = re.compile(r"[^\W_][\w'-]*", re.UNICODE)
 _TITLE = re.compile(r"^# +(.+?) *#*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class NoteMatch:
+class NoteMatch(NamedTuple):
     """A note with words of the query. `link`: its path for a wikilink, without `.md`."""
 
-    link: str
     title: str
+    link: str
     excerpt: str
 
 
@@ -79,7 +78,7 @@ def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
 
     These are "Excluded files" (beginnings of paths, or /regular expressions/) and the folders of templates.
     """
-    filters = _json(root / ".obsidian" / "app.json").get("userIgnoreFilters")
+    filters = obsidian_settings(root, "app.json").get("userIgnoreFilters")
     texts = [one for one in filters if isinstance(one, str) and one] if isinstance(filters, list) else []
     texts += [f"{folder}/" for folder in obsidian_templates(root)]
     beginnings = tuple(text.casefold() for text in texts if not _is_expression(text))
@@ -92,15 +91,6 @@ def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
 
 def _is_expression(text: str) -> bool:
     return len(text) > 2 and text[0] == text[-1] == "/"
-
-
-def _json(path: Path) -> Mapping[str, object]:
-    text = read_note(str(path))
-    try:
-        value = parse_json(text) if text else {}
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _notes(root: str, excluded: set[str], left_out: Callable[[str], bool]) -> Iterator[str]:
@@ -145,7 +135,7 @@ def _match(root: Path, path: Path, wanted: set[str]) -> NoteMatch | None:
     # Not more than half of a short note.
     limit = min(EXCERPT_CHARACTERS, len(" ".join(paragraphs)) // 2)
     excerpt = _around(best, wanted, limit) if limit >= LEAST_EXCERPT_CHARACTERS else ""
-    return NoteMatch(link, heading[1] if heading else path.stem, excerpt)
+    return NoteMatch(heading[1] if heading else path.stem, link, excerpt)
 
 
 def _around(text: str, wanted: set[str], limit: int) -> str:

@@ -156,16 +156,16 @@ def template_folders(vault: Path) -> tuple[str, ...]:
     return tuple(f"{folder}/" for folder in inside if folder.partition("/")[0] not in (".", ".."))
 
 
+def obsidian_settings(root: Path, file: str) -> dict[str, object]:
+    """Return the settings in a file of the Obsidian vault `root`; none if it cannot be read."""
+    whole = read_whole(root / ".obsidian" / file, MOST_SETTINGS_BYTES)
+    with suppress(ValueError):
+        settings = {} if isinstance(whole, str) else parse_json(whole[0])
+        return settings if isinstance(settings, dict) else {}
+    return {}
+
+
 def obsidian_templates(root: Path) -> list[str]:
     """Return the folders of templates that the settings of the Obsidian vault `root` name, relative to it."""
-    found = []
-    for file, name in TEMPLATE_SETTINGS:
-        whole = read_whole(root / ".obsidian" / file, MOST_SETTINGS_BYTES)
-        if isinstance(whole, str):
-            continue
-        with suppress(ValueError):
-            settings = parse_json(whole[0])
-            folder = settings.get(name) if isinstance(settings, dict) else None
-            if isinstance(folder, str) and folder.strip("/"):
-                found.append(folder.strip("/"))
-    return found
+    named = (obsidian_settings(root, file).get(name) for file, name in TEMPLATE_SETTINGS)
+    return [folder.strip("/") for folder in named if isinstance(folder, str) and folder.strip("/")]

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ...cli.main import main as memory_command
 from ...demo.sandbox import Sandbox
-from ...hooks.install import precompile, stub_argv
+from ...hooks.install import precompile
 from ...runtime import killpoint
 from ...runtime.layout import StatePaths
 from ...runtime.settings import Settings, load_settings
@@ -31,6 +31,7 @@ from ...tasks.jobs.wiring import build_worker  # noqa: F401 - loaded before the 
 from ...tasks.queue.ledger import Ledger
 from ...tasks.queue.wakeup import wake_worker
 from ...tests.index.serve import main as serve_with_fake_model
+from ..hooks import stub_argv
 
 LEASE_SECONDS = 2
 CWD = "/home/dev/shop"

@@ -5,9 +5,8 @@ Code, not the reader, decides who speaks (`Turn`), what was pasted, the exact wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Literal
 
 from ...runtime.private import PRIVATE_MARK
@@ -19,7 +18,6 @@ from .calibration import Eagerness, Thresholds, calibration
 from .context import ConversationContext, occasion
 from .fixes import FixFinder, ProvedFix, plain
 from .forms import FAINT, IDEA, ORDERS, STEPS, explicit_form, runs_downloads
-from .linear import NgramReader
 from .reading import LASTING, Message, MessageReading, Reader, SentenceReading
 from .sentences import Sentence, sentences
 from .statement import end_of_idea, headline, needs_neighbour, rarely_lasts, statement, thought, whole_fix
@@ -40,11 +38,6 @@ ProjectOf = Callable[[str], str]
 """Returns the slug of a working directory's project, "" for none."""
 
 Tier = Literal["save", "propose", "hint"]
-
-
-def folder_name(cwd: str) -> str:
-    """Return the name of a working directory, as the project that is known without looking at the disk."""
-    return PurePosixPath(cwd).name.lower()
 
 
 @dataclass(frozen=True)
@@ -72,13 +65,13 @@ class Miner:
         self,
         *,
         start: int = 0,
-        project_of: ProjectOf = folder_name,
-        reader: Reader | None = None,
+        project_of: ProjectOf,
+        reader: Reader,
         eagerness: Eagerness = "balanced",
     ) -> None:
         self._start = start
         self._project_of = project_of
-        self._reader = reader or NgramReader()
+        self._reader = reader
         self._eagerness: Eagerness = eagerness
         self._context = ConversationContext()
         self._fixes = FixFinder()
@@ -89,11 +82,6 @@ class Miner:
         """Byte offset at which the next reading of this session has to begin: the agent's last message before the
         user's current one."""
         return self._context.context_offset
-
-    def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
-        """Yield the candidates of these turns, in order."""
-        for turn in turns:
-            yield from self.feed(turn)
 
     def feed(self, turn: Turn) -> list[Candidate]:
         """Return the candidates that this turn completes."""
@@ -217,18 +205,6 @@ class Miner:
             # Looked up once, since it may read the disk.
             self._projects[turn.cwd] = self._project_of(turn.cwd) or None
         return self._projects[turn.cwd]
-
-
-def mine(
-    turns: Iterable[Turn],
-    *,
-    start: int = 0,
-    project_of: ProjectOf = folder_name,
-    reader: Reader | None = None,
-    eagerness: Eagerness = "balanced",
-) -> list[Candidate]:
-    """Return the candidates of one session, in order."""
-    return list(Miner(start=start, project_of=project_of, reader=reader, eagerness=eagerness).run(turns))
 
 
 def _findings(text: str, parts: Sequence[Sentence], reading: MessageReading, limits: Thresholds) -> list[_Finding]:

@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
-from ...pipelines.discovery import is_own_machine
+from ...pipelines.discovery import is_own_machine, place_of
 from ...runtime.json_text import parse_json
 from ...runtime.killpoint import kill_point
 from ...runtime.settings import Settings, child_environment
@@ -44,8 +43,7 @@ FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """A request. `url` is fetched; relative links are resolved against `page`, or against the address it redirects
-    to."""
+    """A request. `url` is fetched; `page`: the page on GitHub of which it is the tree."""
 
     kind: FetchKind
     url: str
@@ -54,10 +52,7 @@ class FetchRequest:
     @property
     def allow(self) -> tuple[tuple[str, int], ...]:
         """Host and port if the user named an address of this machine or network; a page, as a list names it, cannot."""
-        if self.kind == "text" or not is_own_machine(self.url):
-            return ()
-        parts = urlsplit(self.url)
-        return ((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)),)
+        return () if self.kind == "text" or not is_own_machine(self.url) else place_of(self.url)
 
     @property
     def shown(self) -> str:
@@ -90,7 +85,7 @@ def fetch(request: FetchRequest) -> FetchResult:
             return FetchResult(items=tuple(folder_items(Path(request.url))))
         except OSError as error:
             return FetchResult(problem=f"{request.url} cannot be read: {error.strerror}")
-    fetcher = Fetcher(Limits(total_seconds=FETCH_SECONDS, max_bytes=MAX_BODY_BYTES), allow=frozenset(request.allow))
+    fetcher = Fetcher(Limits(total_seconds=FETCH_SECONDS, max_bytes=MAX_BODY_BYTES), allow=request.allow)
     try:
         page = fetcher.get(request.url, headers={"accept": _ACCEPT.get(request.kind, "*/*")})
     except FetchRefused as error:
@@ -113,8 +108,7 @@ def _read(request: FetchRequest, page: Page) -> FetchResult:
     try:
         match request.kind:
             case "list":
-                base = page.url if page.requests > 1 else request.page or page.url
-                items = markdown_items(page.text, base)
+                items = markdown_items(page.text, page.url)
                 if not items:  # Also for an error page in its place: everything it really lists would be new next time.
                     problem = f"{request.shown}: it lists nothing: no line of it begins with a link"
                     return FetchResult(problem=problem, status=page.status)

@@ -196,12 +196,11 @@ class Discovery:
                 tree = tree_address(api, target)
                 if tree is not None:
                     return FetchRequest("tree", tree, target)
-                return FetchRequest("list", target, target)
+                return FetchRequest("list", target)
             case "feed":
                 return FetchRequest("feed", target, target)
             case "list":
-                raw = raw_address(target)
-                return FetchRequest("list", raw, raw)
+                return FetchRequest("list", raw_address(target))
 
     def _today(self) -> date:
         return local_day(self._clock())

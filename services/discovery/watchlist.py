@@ -15,7 +15,6 @@ from ...pipelines.watchlist import (
     archive_path,
     is_archived,
     is_note,
-    known_path,
     note_path,
     parse_decision,
     parts_of,
@@ -99,7 +98,8 @@ class Watchlist:
 
     def find(self, source: str, pattern: str) -> str:
         """Return the path of a note. Raises EntryNotFound, PathRefused."""
-        path = known_path(source, pattern.removesuffix(".md"))
+        path = f"{FOLDER}/{source}/{pattern.removesuffix('.md')}.md"
+        parts_of(path)
         if not self.store.exists(path):
             raise EntryNotFound(
                 f"there is no {source}/{pattern} in the watchlist: `memory skills watchlist list` shows what is"

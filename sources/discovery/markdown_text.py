@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from contextlib import suppress
 from html.parser import HTMLParser
+
+from ...runtime.safe_text import visible
 
 MAX_TITLE_CHARACTERS = 120
 MAX_DESCRIPTION_CHARACTERS = 600
@@ -13,15 +13,11 @@ MAX_MARKUP_CHARACTERS = 200_000
 """Most characters of an entry's HTML that are read."""
 
 _SILENT = frozenset({"script", "style", "template", "noscript", "iframe", "object", "svg", "head", "textarea"})
-_INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
-_JOINERS = re.compile("[\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\U000e0000-\U000e0fff]")
 
 
 def plain_line(text: str, limit: int) -> str:
-    """Put a text on one line of at most `limit` characters, without control, bidi, zero-width, private or tag ones."""
-    text = _JOINERS.sub("", text[: limit * 20])
-    kept = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
-    line = " ".join(kept.split())
+    """Put a text on one line of at most `limit` characters, without those that nobody sees."""
+    line = " ".join(visible(text[: limit * 20]).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import as_text, clean, holds_only
+from .lines import as_list, as_object, as_text, clean, holds_only
 from .reader import TranscriptReader
 from .whose_words import entered_text, has_machines_form
 
@@ -43,8 +43,8 @@ class AntigravityReader(TranscriptReader):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         for record in records:
             for _, arguments in _calls(record):
-                if self._cwd is None and isinstance(arguments.get("cwd"), str):
-                    self._cwd = arguments["cwd"]
+                if self.cwd is None and isinstance(arguments.get("cwd"), str):
+                    self.cwd = arguments["cwd"]
                     return
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
@@ -77,13 +77,9 @@ class AntigravityReader(TranscriptReader):
 
 def _calls(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield name and arguments of each call in a record; each argument is JSON in a string."""
-    calls = record.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        raw = call.get("args") if isinstance(call, dict) else None
-        if not isinstance(raw, dict):
-            continue
+    for call in map(as_object, as_list(record.get("tool_calls"))):
         arguments: dict[str, Any] = {}
-        for key, value in raw.items():
+        for key, value in as_object(call.get("args")).items():
             try:
                 plain = parse_json(value) if isinstance(value, str) else value
             except ValueError:

@@ -16,14 +16,10 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn, blanked
 from ...vault.typed_text import OWN_COMMANDS
-from .compressed import ByteStream
-from .lines import as_object, as_text, clean, holds_match, holds_only, one_line, parse_object
+from .lines import as_list, as_object, as_text, clean, holds_match, holds_only, one_line
 from .reader import TranscriptReader, call_text, tool_call
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form, is_offered, offered_in, own_text, picked_ranges, was_asked
-
-LOOK_BACK_BYTES = 64 << 10
-"""Bytes read before the offset to find queued prompts that the last reading yielded."""
 
 PROMPT_FIELDS = ("permissionMode", "thinkingMetadata", "todos")
 """Fields of a typed prompt in versions without `origin` and `promptSource`. In 70 sessions all 600 typed prompts had
@@ -48,6 +44,8 @@ DECISION = frozenset({"decision", "source", "grantScope", "reasonType", "reasonC
 """All fields that were seen in a result's `permissionDecision`, which older versions lack."""
 PERSONS_SOURCES = ("user_reject", "user_temporary")
 """All sources of a person's decisions that were seen."""
+NOT_USERS = ("isMeta", "isCompactSummary", "isSidechain", "planContent", "sourceToolUseID", "isVisibleInTranscriptOnly")
+"""Fields of records that are not the user's."""
 MESSAGE = frozenset({"role", "content"})
 TEXT = frozenset({"type", "text"})
 ANSWERS = frozenset({"questions", "answers", "annotations"})
@@ -76,8 +74,6 @@ _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _PERSONS_RECORD = re.compile(rb'"entrypoint":"(?!sdk)[\w-]{1,40}"')
 MATCH_BYTES = 64
 """Longest match of `_PERSONS_RECORD`."""
-_TOLD_LATER = (b'"queue-operation"', b'"queued_command"', b'"' + ASKING_TOOL.encode() + b'"')
-"""A line before the offset that holds one of these may matter to the lines after it."""
 _SPEAKING_TYPES = ("assistant", "user", "attachment")
 
 
@@ -94,6 +90,8 @@ class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
     record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
+    look_back_bytes: ClassVar[int] = 64 << 10
+    """Queued prompts that the last reading yielded, and questions that are not answered yet."""
 
     def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         super().__init__(path, offset, read_until)
@@ -113,7 +111,7 @@ class ClaudeReader(TranscriptReader):
             if isinstance(record.get("sessionId"), str):
                 self.session = record["sessionId"]
             if isinstance(record.get("cwd"), str):
-                self._cwd = record["cwd"]
+                self.cwd = record["cwd"]
             if record.get("type") == "user" or "entrypoint" in record:
                 # If a person has resumed the session since, only the program's records are skipped.
                 self.headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
@@ -130,27 +128,6 @@ class ClaudeReader(TranscriptReader):
             return NO_LIST
         return read_typed_list(folder.parent / NAME, TYPED_FIELDS, self.session, self._began)
 
-    def _look_back(self, file: ByteStream) -> None:
-        begin = max(0, self._start - LOOK_BACK_BYTES)
-        file.seek(begin)
-        tail = file.read(self._start - begin)
-        for data in tail.split(b"\n"):
-            record = parse_object(data) if any(mark in data for mark in _TOLD_LATER) else None
-            if record is None:
-                continue
-            if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
-                self._remember_queued(entered_text(as_text(record.get("content"))))
-            elif record.get("type") == "attachment":
-                attachment = as_object(record.get("attachment"))
-                if attachment.get("type") == "queued_command":
-                    text = entered_text(_joined(attachment.get("prompt")))
-                    # If its enqueue line was seen above, this is the second record.
-                    if not self._forget_queued(text):
-                        self._remember_queued(text)
-            elif record.get("type") == "assistant":
-                for block in _blocks(record, "tool_use"):
-                    self._remember_call(block, _call_of(block))
-
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")
         if kind == "queue-operation":
@@ -165,7 +142,7 @@ class ClaudeReader(TranscriptReader):
         # A note of the host may have the id of the message behind it.
         if self._is_repeated(f"{kind} {record.get('isMeta') is True}", as_text(record.get("uuid"))):
             return ()
-        self._cwd = as_text(record.get("cwd")) or self._cwd
+        self.cwd = as_text(record.get("cwd")) or self.cwd
         self.session = as_text(record.get("sessionId")) or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
@@ -330,8 +307,8 @@ class ClaudeReader(TranscriptReader):
             confirmed = confirmed and not any(map(has_machines_form, feedback.split("\n\n")))
             about = f"{event.name}: {event.target}" if event.name else ""
             yield from self._user_turns(record, Origin.REJECTION, own_text(feedback), confirmed=confirmed, about=about)
-        answers = record.get("toolUseResult")
-        if isinstance(answers, dict) and isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
+        answers = as_object(record.get("toolUseResult"))
+        if isinstance(answers.get("answers"), dict) and event.name in (ASKING_TOOL, ""):
             confirmed = bool(offered) and is_alone and not is_error and _is_persons_decision(record)
             confirmed = confirmed and holds_only(answers, ANSWERS)
             yield from self._answers(record, answers, offered, confirmed=confirmed)
@@ -341,16 +318,12 @@ class ClaudeReader(TranscriptReader):
     def _answers(
         self, record: dict[str, Any], result: dict[str, Any], offered: frozenset[str], *, confirmed: bool
     ) -> Iterator[Turn]:
-        labels: dict[str, set[str]] = {}
-        questions = result.get("questions")
-        for question in questions if isinstance(questions, list) else ():
-            if isinstance(question, dict):
-                options = question.get("options")
-                labels[as_text(question.get("question"))] = {
-                    as_text(option.get("label"))
-                    for option in (options if isinstance(options, list) else ())
-                    if isinstance(option, dict)
-                }
+        labels = {
+            as_text(question.get("question")): {
+                as_text(option.get("label")) for option in map(as_object, as_list(question.get("options")))
+            }
+            for question in map(as_object, as_list(result.get("questions")))
+        }
         for question_text, answer in result["answers"].items():
             text = own_text(as_text(answer))
             picked = picked_ranges(text, labels.get(question_text, set()))
@@ -374,9 +347,7 @@ class ClaudeReader(TranscriptReader):
         content = message.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
-        for block in content if isinstance(content, list) else ():
-            if not isinstance(block, dict):
-                continue
+        for block in map(as_object, as_list(content)):
             kind = block.get("type")
             if kind == "text":
                 if text := clean(as_text(block.get("text"))).strip():
@@ -434,19 +405,10 @@ def _is_headless(record: dict[str, Any]) -> bool:
 
 def _is_from_user(record: dict[str, Any]) -> bool:
     """Whether no field shows that the record is not the user's."""
-    for flag in (
-        "isMeta",
-        "isCompactSummary",
-        "isSidechain",
-        "planContent",
-        "sourceToolUseID",
-        "isVisibleInTranscriptOnly",
-    ):
-        if record.get(flag):
-            return False
     kind = as_object(record.get("origin")).get("kind")
     return (
-        kind in (None, "human")
+        not any(map(record.get, NOT_USERS))
+        and kind in (None, "human")
         and record.get("promptSource") in (None, "typed", "queued")
         and record.get("turnOrigin") in (None, "human")
         and record.get("rowSource") != "harness"
@@ -502,9 +464,8 @@ def _call_of(block: dict[str, Any]) -> ToolEvent:
 
 def _blocks(record: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
     """Yield the blocks of a type in a record's message."""
-    content = as_object(record.get("message")).get("content")
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") == kind:
+    for block in map(as_object, as_list(as_object(record.get("message")).get("content"))):
+        if block.get("type") == kind:
             yield block
 
 
@@ -523,6 +484,4 @@ def _joined(content: object) -> str:
     """Return the text of a result or prompt, which is a string or blocks."""
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    return "\n".join(as_text(block.get("text")) for block in content if isinstance(block, dict))
+    return "\n".join(as_text(block.get("text")) for block in map(as_object, as_list(content)))

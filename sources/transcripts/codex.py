@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from ...runtime.json_text import parse_json
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .compressed import SUFFIX, ByteStream
-from .lines import as_object, as_text, clean, holds_only, lines_from, parse_object
+from .lines import as_list, as_object, as_text, clean, holds_only, lines_from, parse_object
 from .reader import TranscriptReader
 from .typed_list import NAME, NO_LIST, Fields, TypedList, read_typed_list
 from .whose_words import entered_text, has_machines_form
@@ -89,7 +89,7 @@ class CodexReader(TranscriptReader):
         if isinstance(meta.get("id"), str):
             self.session = meta["id"]
         if isinstance(meta.get("cwd"), str):
-            self._cwd = meta["cwd"]
+            self.cwd = meta["cwd"]
         self._note_fork(meta)
         # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person types there.
         source = meta.get("source")
@@ -113,7 +113,7 @@ class CodexReader(TranscriptReader):
             return
         kind = (as_text(record.get("type")), as_text(payload.get("type")))
         if record.get("type") == "turn_context":
-            self._cwd = as_text(payload.get("cwd")) or self._cwd
+            self.cwd = as_text(payload.get("cwd")) or self.cwd
         elif record.get("type") == "session_meta":
             self._note_fork(payload)
         elif kind[1] in REVIEWS:
@@ -138,12 +138,8 @@ class CodexReader(TranscriptReader):
         self._is_review = REVIEWS.get(as_text(item.get("type")), self._is_review)
         if item.get("type") not in ("UserMessage", "AgentMessage"):
             return
-        parts = item.get("content")
-        said = "\n".join(
-            as_text(part.get("text"))
-            for part in (parts if isinstance(parts, list) else ())
-            if isinstance(part, dict) and as_text(part.get("type")).lower() == "text"
-        )
+        parts = map(as_object, as_list(item.get("content")))
+        said = "\n".join(as_text(part.get("text")) for part in parts if as_text(part.get("type")).lower() == "text")
         role = Role.ASSISTANT if item["type"] == "AgentMessage" else Role.USER
         yield from self._message(record, role, said, "item")
 

@@ -37,7 +37,7 @@ class CopilotReader(TranscriptReader):
 
     def _session_start(self, data: dict[str, Any]) -> None:
         self.session = as_text(data.get("sessionId")) or self.session
-        self._cwd = as_text(as_object(data.get("context")).get("cwd")) or self._cwd
+        self.cwd = as_text(as_object(data.get("context")).get("cwd")) or self.cwd
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         data = as_object(record.get("data"))

@@ -117,7 +117,7 @@ def describe(path: Path, host: str | None = None) -> Transcript | None:
     digest = hashlib.blake2b(header.session.encode("utf-8", "replace"), digest_size=8)
     digest.update(b"\0" + beginning.rstrip())
     identity = f"{host}-{digest.hexdigest()}"
-    return Transcript(path, host, header.session, identity, status.size, status.modified, header.cwd)
+    return Transcript(path, host, header.session, identity, status.size, status.modified, header.cwd or "")
 
 
 def _beginning(path: Path) -> bytes:

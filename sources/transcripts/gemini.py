@@ -11,6 +11,7 @@ repetition: each entry stands for one prompt.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,7 @@ from typing import Any, ClassVar
 
 from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
-from .compressed import ByteStream
-from .lines import as_object, as_text, clean, lines_from, parse_object
+from .lines import as_list, as_object, as_text, clean, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
 
@@ -33,6 +33,7 @@ class GeminiReader(TranscriptReader):
     host: ClassVar[str] = "gemini"
     record_start: ClassVar[bytes] = b'{"id":'
     record_id: ClassVar[str] = "id"
+    look_back_bytes: ClassVar[int] = sys.maxsize
 
     def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         super().__init__(path, offset, read_until)
@@ -57,7 +58,7 @@ class GeminiReader(TranscriptReader):
                 last = max(last, as_text(record.get("timestamp")))
                 said.add(_plain(_shown(record)))
         project = self.path.parent.parent
-        self._cwd = _read_text(project / FOLDER_NAME).strip() or None
+        self.cwd = _read_text(project / FOLDER_NAME).strip() or None
         typed = _read_typed(project / TYPED_LIST)
         is_somebody_there = False
         for session, at, words in typed or ():
@@ -67,15 +68,6 @@ class GeminiReader(TranscriptReader):
                 is_somebody_there |= at <= last and (session == self.session or words in said)
         # Without the list nobody knows whether a person was there, so nothing is confirmed.
         self.headless = self.headless or (not is_somebody_there and (by_program or (typed is not None and last > "")))
-
-    def _look_back(self, file: ByteStream) -> None:
-        for line in lines_from(file, 0):
-            if line.offset >= self._start:
-                return
-            record = None if line.too_long else parse_object(line.data)
-            if record is not None:
-                for _ in self._turns_of(record):
-                    pass
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         if record.get("type") == "user" and not _is_by_program(record):
@@ -108,9 +100,8 @@ class GeminiReader(TranscriptReader):
         text = clean(_joined(content)).strip()
         if text and not self._is_done(f"said {record.get('id')}"):
             yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
-        calls = record.get("toolCalls")
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict) and not self._is_done(f"call {call.get('id')}"):
+        for call in map(as_object, as_list(record.get("toolCalls"))):
+            if not self._is_done(f"call {call.get('id')}"):
                 yield from self._call(record, call)
 
     def _call(self, record: dict[str, Any], call: dict[str, Any]) -> Iterator[Turn]:
@@ -190,7 +181,6 @@ def _read_typed(path: Path) -> list[tuple[str, str, str]] | None:
 
 
 def _outputs(call: dict[str, Any]) -> Iterator[str]:
-    results = call.get("result")
-    for result in results if isinstance(results, list) else ():
-        response = as_object(as_object(as_object(result).get("functionResponse")).get("response"))
+    for result in map(as_object, as_list(call.get("result"))):
+        response = as_object(as_object(result.get("functionResponse")).get("response"))
         yield as_text(response.get("output")) or as_text(response.get("error"))

@@ -28,7 +28,7 @@ from ...vault.typed_text import OWN_COMMANDS
 from .compressed import IN_DATABASE, TranscriptStatus
 from .lines import MAX_LINE_BYTES, as_list, as_object, as_text, clean, holds_only, one_line, parse_object, shorten
 from .reader import TOOL_TEXT_CHARS, TranscriptReader, call_text, tool_call
-from .whose_words import entered_text, has_machines_form, is_offered, offered_in, pasted_ranges, picked_ranges
+from .whose_words import entered_text, has_machines_form, is_offered, offered_in, picked_ranges
 
 DATABASE = "opencode.db"
 HEADER = "opencode.session"
@@ -64,7 +64,7 @@ class OpenCodeReader(TranscriptReader):
         for record in records:
             if record.get("type") == HEADER:
                 self.session = as_text(record.get("session")) or self.session
-                self._cwd = as_text(record.get("cwd")) or None
+                self.cwd = as_text(record.get("cwd")) or None
                 self.headless = record.get("headless") is True
                 return
 
@@ -89,8 +89,7 @@ class OpenCodeReader(TranscriptReader):
             # What is given to another command than ours is for its purpose, as a text to translate.
             confirmed = mark == "typed" or about.partition(":")[0] in OWN_COMMANDS
             confirmed = confirmed and "imported" not in record and not has_machines_form(entered)
-            pasted = pasted_ranges(text)
-            yield self._turn(record, Role.USER, origin, text, about=about, pasted=pasted, confirmed=confirmed)
+            yield self._turn(record, Role.USER, origin, text, about=about, confirmed=confirmed)
 
     def _tool(self, record: dict[str, Any]) -> Iterator[Turn]:
         arguments = {_NAMES.get(name, name): value for name, value in as_object(record.get("input")).items()}
@@ -118,7 +117,7 @@ class OpenCodeReader(TranscriptReader):
                     Origin.ANSWER,
                     text,
                     about=one_line(asked.get("question"), 500),
-                    pasted=picked or pasted_ranges(text),
+                    pasted=picked or None,
                     confirmed=typed and record.get("typed") is True and "imported" not in record,
                 )
 

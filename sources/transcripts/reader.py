@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .compressed import ByteStream, open_bytes
@@ -28,16 +28,6 @@ _FILE_KEYS = ("file_path", "path", "notebook_path")
 _TARGET_KEYS = (*_COMMAND_KEYS, *_FILE_KEYS, "pattern", "query", "url", "skill", "description")
 
 
-@dataclass(frozen=True)
-class SessionHeader:
-    """Session and folder, from the first records of a transcript."""
-
-    session: str
-    cwd: str
-    """'' when unknown."""
-    headless: bool
-
-
 class TranscriptReader(ABC):
     """Iterate once for the turns from `offset` on. Raises OSError when the file can't be read.
 
@@ -50,6 +40,9 @@ class TranscriptReader(ABC):
     record_id: ClassVar[str] = ""
     """The field with a record's id; '' where records have none, and are named by their place in the file."""
 
+    look_back_bytes: ClassVar[int] = 0
+    """Bytes before the offset that must be known to read on."""
+
     def __init__(self, path: Path, offset: int = 0, read_until: int = 0) -> None:
         """Read from byte `offset` on, or from the beginning if no line begins there or at `read_until`.
 
@@ -57,7 +50,8 @@ class TranscriptReader(ABC):
         """
         self.path = path
         self.session = path.stem
-        self._cwd: str | None = None
+        self.cwd: str | None = None
+        """Folder of the session, as the last record says; None when unknown."""
         self._timestamp: str | None = None
         """Timestamp for records without one."""
         self.restarted = False
@@ -81,11 +75,11 @@ class TranscriptReader(ABC):
         self._calls: dict[str, ToolEvent] = {}
         """Tool calls without a result yet, by the id of the call."""
 
-    def header(self) -> SessionHeader:
+    def header(self) -> Self:
         """Read the header only; do not iterate this reader afterwards. Raises OSError."""
         with open_bytes(self.path) as file:
             self._begin(file)
-        return SessionHeader(self.session, self._cwd or "", self.headless)
+        return self
 
     def __iter__(self) -> Iterator[Turn]:
         with open_bytes(self.path) as file:
@@ -98,7 +92,7 @@ class TranscriptReader(ABC):
             self.restarted = True
             self._start = self.end_offset = self._offset_of_line = 0
         self._read_header(self._header_records(file))
-        if self._start > 0 and not self.headless:
+        if self._start > 0 and self.look_back_bytes and not self.headless:
             self._look_back(file)
 
     def _turns_from(self, file: ByteStream) -> Iterator[Turn]:
@@ -142,8 +136,14 @@ class TranscriptReader(ABC):
     def _read_header(self, records: Iterator[dict[str, Any]]) -> None:
         """Set session, folder and `headless` by the first records of the file."""
 
-    def _look_back(self, file: ByteStream) -> None:  # noqa: B027 - most hosts need nothing of it
-        """Read what has to be known of the bytes before the offset."""
+    def _look_back(self, file: ByteStream) -> None:
+        """Read what stands before the offset, without yielding it again."""
+        for line in lines_from(file, max(0, self._start - self.look_back_bytes)):
+            if line.offset >= self._start:
+                break
+            record = None if line.too_long else parse_object(line.data)
+            deque(self._turns_of(record) if record is not None else (), maxlen=0)
+        deque(self._at_end(), maxlen=0)
 
     @abstractmethod
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
@@ -182,7 +182,7 @@ class TranscriptReader(ABC):
             name,
             self.session,
             timestamp,
-            self._cwd,
+            self.cwd,
             tool,
             offset,
             self.host,

@@ -151,7 +151,6 @@ _MACHINE_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-_NO_LETTERS = bytes(code for code in range(128) if not (chr(code).isalpha() or chr(code) == " "))
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _LONG_QUOTE = re.compile(r'"[^"\n]{120,2000}"|“[^”\n]{120,2000}”')
 _BULLET = re.compile(r"\s*(?:[-*•+]|\d{1,2}[.)])\s+\S")
@@ -215,14 +214,8 @@ def _is_machine(line: str) -> bool:
         return False
     if _MACHINE_LINE.match(head):
         return True
-    return len(head) > 12 and _letters(head) < 0.6 * len(head)
-
-
-def _letters(text: str) -> int:
-    """Number of letters and blanks."""
-    if text.isascii():
-        return len(text.encode("ascii").translate(None, _NO_LETTERS))
-    return sum(map(str.isalpha, text)) + text.count(" ")
+    letters = sum(map(str.isalpha, head)) + head.count(" ")
+    return len(head) > 12 and letters < 0.6 * len(head)
 
 
 def _merged(ranges: list[tuple[int, int]], length: int) -> tuple[tuple[int, int], ...]:

@@ -10,16 +10,13 @@ import sys
 import zlib
 from contextlib import suppress
 
-_META_BYTES = 2048
-_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-zA-Z0-9_.:-]{1,40})""")
-_HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
-_CHARSETS = re.compile(
-    r"utf-?(8|16|32)|us-ascii|ascii|(iso-?)?8859-?\d+|iso-?8859-?\d+|latin-?\d+|windows-?\d+|cp\d+|koi8|mac|big5|gb|hz"
-    r"|shift.?jis|sjis|euc|iso-2022|tis-620",
-    re.IGNORECASE,
+_HEAD_BYTES = 2048
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
+_DECLARED = re.compile(
+    r"""<(?:meta|\?xml)\b[^>]{0,200}?(?:charset|encoding)\s*=\s*["']?\s*([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE
 )
-"""Charsets of the web, since Python also has codecs that are none ('unicode_escape', 'idna')."""
+_NO_CHARSETS = frozenset({"iso8859-1", "ascii", "idna", "punycode", "unicode_escape", "raw_unicode_escape"})
+"""Codecs that say nothing of a page, or are none of the web: one of them takes quadratic time."""
 _REFERENCES = re.compile(rb"(?:&#(?:[xX][0-9a-fA-F]+|[0-9]+);?)+")
 _REFERENCE = re.compile(rb"&#([xX]?)([0-9a-fA-F]+)")
 _DIGITS_OF_A_CHARACTER = 7
@@ -46,38 +43,18 @@ def unpacked(body: bytes, content_encoding: str, max_bytes: int) -> bytes:
 
 
 def decoded_text(body: bytes, content_type: str) -> str:
-    """Decode a body by its byte order mark, header, or declaration; never raises."""
+    """Decode a body by its byte order mark, as UTF-8, or by its header or declaration; never raises."""
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body.decode(name, "replace")
-    declared = _HEADER_CHARSET.search(content_type)
-    names = [declared.group(1)] if declared else []
-    head = body[:_META_BYTES]
-    names += [
-        found.group(1).decode("ascii") for pattern in (_XML_ENCODING, _META_CHARSET) if (found := pattern.search(head))
-    ]
-    for name in names:
-        codec = _codec(name)
-        if codec == "cp1252":
-            # Many servers declare it for all pages. Text in cp1252 with accents is hardly ever valid UTF-8.
-            with suppress(UnicodeDecodeError):
-                return body.decode("utf-8")
-        if codec is not None:
-            return body.decode(codec, "replace")
-    try:
+    # Many servers declare one charset for all pages. Text in another one is hardly ever valid UTF-8.
+    with suppress(UnicodeDecodeError):
         return body.decode("utf-8")
-    except UnicodeDecodeError:
-        return body.decode("cp1252", "replace")
-
-
-def _codec(name: str) -> str | None:
-    if not _CHARSETS.match(name):
-        return None
-    try:
-        found = codecs.lookup(name).name
-    except LookupError:
-        return None
-    return "cp1252" if found in ("iso8859-1", "ascii") else found  # As browsers read them (WHATWG Encoding).
+    for found in (_CHARSET.search(content_type), _DECLARED.search(body[:_HEAD_BYTES].decode("latin-1"))):
+        with suppress(LookupError, UnicodeError):
+            if found is not None and (codec := codecs.lookup(found[1]).name) not in _NO_CHARSETS:
+                return body.decode(codec, "replace")
+    return body.decode("cp1252", "replace")  # Which browsers take ISO-8859-1 for (WHATWG Encoding).
 
 
 def whole_characters(text: str) -> str:

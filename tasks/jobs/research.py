@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from ...index.client import ensure_service
+from ...pipelines.discovery import place_of
 from ...pipelines.likeness import statement_of
 from ...pipelines.research import (
     RELATED_MEMORIES,
@@ -175,7 +175,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry) -> ResearchRequest:
         providers=names,
         bases=bases,
         allow=sorted(web.allow),
-        searxng_allow=_place(searxng),
+        searxng_allow=[*place_of(searxng)],
         notes_root=None if root is None else str(root),
         leave_out=[str(vault), str(settings.ideas_path)],
         vault=str(vault),
@@ -185,18 +185,6 @@ def plan(settings: Settings, web: WebAccess, idea: Entry) -> ResearchRequest:
         fetches=limits.fetches,
         tokens=limits.tokens,
     )
-
-
-def _place(address: str) -> list[tuple[str, int]]:
-    """Return exactly the host and port that the user has named."""
-    if not address:
-        return []
-    parts = urlsplit(address)
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        return []
-    return [(parts.hostname, port)] if parts.hostname else []
 
 
 def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) -> Report:

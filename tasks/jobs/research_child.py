@@ -14,22 +14,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ...index.engine import (
-    DENSE_LATE,
-    FILES_LATE,
-    KEYWORD_LATE,
-    MODEL_LOADING,
-    NO_VECTORS,
-    VAULT_MISSING,
-)
-from ...index.recall import DEGRADED_MESSAGES, recall_as_it_is
+from ...index.recall import DEGRADED_MESSAGES, FOR_NOW, recall_as_it_is
 from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
-    ResearchSource,
     is_askable,
     related_text,
     shown_link,
@@ -67,8 +59,6 @@ WEB_TOKENS = 1000
 MOST_RELATED = 6
 RECALL_SECONDS = 15.0
 EXCERPT_CHARACTERS = 220
-FOR_NOW = frozenset({MODEL_LOADING, NO_VECTORS, DENSE_LATE, KEYWORD_LATE, FILES_LATE, VAULT_MISSING})
-"""Parts that an incomplete answer of the vault may lack; such an answer does not count."""
 REQUESTS_FILE = "requests.txt"
 """File with every requested address, written before the request."""
 SAID_FILE = "said.txt"
@@ -178,10 +168,6 @@ class _LeftAlone(Exception):
         self.until = host.not_before()
 
 
-class _Disallowed(Exception):
-    """The robots.txt of the link's site, or of a site it redirects to, forbids it; the text says why."""
-
-
 class Research:
     """Runs the steps of a request."""
 
@@ -278,13 +264,13 @@ class Research:
         names: list[str] = []
         for link in request.links[: request.fetches]:
             names.append(name := free_slug(f"research-{_words_of_host(link)}", names))
-            steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, self._page_step(name, link), web=True))
+            steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, partial(self._read_page, name, link), web=True))
         known = providers(request.bases)
         room = request.fetches - sum(is_askable(link, request.allow) for link in request.links)
         for engine in [known[name] for name in request.providers if name in known][: max(0, room)]:
             if request.query:
                 names.append(name := free_slug(f"research-{engine.name}", names))
-                steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, self._search_step(name, engine), web=True))
+                steps.append(_Step(name, FETCH_SECONDS, WEB_TOKENS, partial(self._search, name, engine), web=True))
         return steps
 
     def _memories(self, end: float, tokens: int) -> Finding:
@@ -309,7 +295,7 @@ class Research:
             raise _NoAnswer(f"the vault answered {by}")
         name = Path(request.vault).name
         found = [
-            ResearchSource(
+            (
                 str(hit["title"]),
                 f"{name}/{hit['path']}".removesuffix(".md"),
                 cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
@@ -334,52 +320,42 @@ class Research:
             most=MOST_RELATED,
             deadline=end - 1,
         )
-        found = [ResearchSource(match.title, match.link, match.excerpt) for match in scan.matches]
         intro = "Notes of yours that share words with it: short excerpts; the notes were only read."
-        body = related_text(intro, found, "None of your own notes shares words with it.")
+        body = related_text(intro, scan.matches, "None of your own notes shares words with it.")
         seen = f"{scan.notes} read" if scan.complete else f"the first {scan.notes} read, then the time was over"
-        line = f"Your own notes: {len(found)} ({seen})."
+        line = f"Your own notes: {len(scan.matches)} ({seen})."
         return Finding(RELATED_NOTES, "Related notes", body, line, overran="" if scan.complete else "seconds")
 
-    def _search_step(self, name: str, engine: Provider) -> Callable[[float, int], Finding]:
-        def search(end: float, tokens: int) -> Finding:
-            request = self._request
-            allow = request.searxng_allow if engine.name == "searxng" else []
-            address = engine.url_of(engine.base, request.query)
-            title = f"{engine.name}: {request.query}"
-            try:
-                page = self._asked(address, lambda: self._fetcher(end, [*request.allow, *allow]).get(address))
-                results = engine.results_of(engine.base, page)
-            except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
-                return self._no_page(name, error)
-            found = [ResearchSource(result.title, result.url, result.excerpt) for result in results]
-            body = web_text(engine.name, engine.base, request.query, found, "")
-            return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
+    def _search(self, name: str, engine: Provider, end: float, tokens: int) -> Finding:
+        request = self._request
+        allow = request.searxng_allow if engine.name == "searxng" else []
+        address = engine.url_of(request.query)
+        title = f"{engine.name}: {request.query}"
+        try:
+            page = self._asked(address, lambda: self._fetcher(end, [*request.allow, *allow]).get(address))
+            found = engine.results_of(page)
+        except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
+            return self._no_page(name, error)
+        body = web_text(engine.name, engine.base, request.query, found, "")
+        return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
 
-        return search
-
-    def _page_step(self, name: str, link: str) -> Callable[[float, int], Finding]:
-        def read(end: float, tokens: int) -> Finding:
-            request = self._request
-            robots = Robots(self._fetcher(end, request.allow, counted=False))
-            try:
-                fetcher = self._fetcher(end, request.allow, robots=robots)
-                page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
-            except _Disallowed as error:
-                return Finding(name, "", "", f"{link}: {error}.")
-            except (FetchFailed, FetchRefused) as error:
-                return self._no_page(name, error)
-            read = readable(page)
-            if not read.text:
-                return Finding(name, "", "", f"{link}: no text was found on it.")
-            summary = summary_of(read.text, f"{request.title} {request.summary}", token_limit=tokens // 2)
-            # The final address may be signed for this one reader.
-            reached = shown_link(page.url, request.allow)
-            led_to = "" if reached == link else reached
-            body = web_text(urlsplit(page.url).hostname or "", link, "", [], summary, led_to=led_to)
-            return Finding(name, read.title or link, body, f"{link}: read.", True, reached.removesuffix("?…"))
-
-        return read
+    def _read_page(self, name: str, link: str, end: float, tokens: int) -> Finding:
+        request = self._request
+        robots = Robots(self._fetcher(end, request.allow, counted=False))
+        try:
+            fetcher = self._fetcher(end, request.allow, robots=robots)
+            page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
+        except (FetchFailed, FetchRefused) as error:
+            return self._no_page(name, error)
+        read = readable(page)
+        if not read.text:
+            return Finding(name, "", "", f"{link}: no text was found on it.")
+        summary = summary_of(read.text, f"{request.title} {request.summary}", token_limit=tokens // 2)
+        # The final address may be signed for this one reader.
+        reached = shown_link(page.url, request.allow)
+        led_to = "" if reached == link else reached
+        body = web_text(urlsplit(page.url).hostname or "", link, "", [], summary, led_to=led_to)
+        return Finding(name, read.title or link, body, f"{link}: read.", True, reached.removesuffix("?…"))
 
     def _fetcher(
         self, end: float, allow: Sequence[tuple[str, int]], *, counted: bool = True, robots: Robots | None = None
@@ -389,7 +365,7 @@ class Research:
         def before(url: str) -> None:
             self._fetch = None
             if robots is not None and (refusal := robots.refusal(url)):
-                raise _Disallowed(refusal)
+                raise FetchRefused(f"{shown_link(url, request.allow)}: {refusal}.")
             if counted:  # Settled only if there was no connection: otherwise everything that was allowed was used.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             self._append(REQUESTS_FILE, shown_link(url, [*request.allow, *request.searxng_allow]))

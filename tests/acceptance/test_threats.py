@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.install import EVENTS, stub_argv
+from memoryvault.bench.hooks import stub_argv
+from memoryvault.hooks.install import EVENTS
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, approve_rule, record_session
 from memoryvault.tests.support.files import put
 from memoryvault.tests.support.sandbox import Sandbox

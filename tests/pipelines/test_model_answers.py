@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from memoryvault.bench.reflection import folder_name, mine
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.pipelines.reading.miner import folder_name, mine
 from memoryvault.pipelines.reading.model_answers import (
     Reading,
     answer_schema,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.bench.reflection import mine
 from memoryvault.pipelines.candidate import Candidate, Category
 from memoryvault.pipelines.reading import forms
 from memoryvault.pipelines.reading.calibration import EAGERNESS, Eagerness
 from memoryvault.pipelines.reading.forms import explicit_form
-from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
 from memoryvault.pipelines.reading.statement import statement
 from memoryvault.tests.support.growth import assert_linear

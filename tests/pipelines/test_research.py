@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from memoryvault.pipelines.research import (
     MOST_QUERY_WORDS,
     RECEIPT_END,
-    ResearchSource,
     one_line,
     query_of,
     quoted,
@@ -182,7 +181,7 @@ def test_invisible_and_reordering_characters_are_not_kept() -> None:
 
 
 def test_related_notes_are_wikilinks_with_excerpts() -> None:
-    text = related_text("Found.", [ResearchSource("A | [[title]]", "Garden/Tomatoes", "night\nwater")], "nothing")
+    text = related_text("Found.", [("A | [[title]]", "Garden/Tomatoes", "night\nwater")], "nothing")
     assert "[[Garden/Tomatoes|A / title]]" in text
     assert "> night\n> water" in text
     assert related_text("Found.", [], "nothing") == "nothing"

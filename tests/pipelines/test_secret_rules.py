@@ -8,22 +8,25 @@ import pytest
 
 from memoryvault.bench.scrub import Line, own_lines, own_score
 from memoryvault.pipelines.scrub import Policy, findings, scrub
-from memoryvault.pipelines.secret_model import WEIGHTS_FILE, load, packaged
+from memoryvault.pipelines.secret_model import WEIGHTS_FILE, packaged
 from memoryvault.pipelines.secret_rules import INTRODUCED, SHAPES, Rule
 from memoryvault.pipelines.seed_phrases import WORDS_FILE
 
 
 @pytest.mark.parametrize("rule", [*SHAPES, *INTRODUCED], ids=lambda rule: rule.example)
 def test_each_rule_finds_what_it_is_for(rule: Rule) -> None:
-    text, secret = re.sub("[⟦⟧]", "", rule.example), re.findall("⟦(.+?)⟧", rule.example, re.DOTALL)[0]
-    known = text if rule in SHAPES else text.lower()
-    assert any(sign in known for sign in rule.signs)
-    match = rule.pattern.search(text)
-    assert match is not None
-    start, end = rule.span(match)
-    assert text[start:end] == secret
-    assert rule.check(match, secret)
-    assert secret.strip() not in scrub(text, Policy.SECRETS)
+    text, secrets = re.sub("[⟦⟧]", "", rule.example), re.findall("⟦(.+?)⟧", rule.example, re.DOTALL)
+    for line in [text] if len(secrets) == 1 else text.splitlines():
+        known = line if rule in SHAPES else line.lower()
+        assert any(sign in known for sign in rule.signs)
+        match = rule.pattern.search(line)
+        assert match is not None
+        start, end = rule.span(match)
+        secret = secrets.pop(0)
+        assert line[start:end] == secret
+        assert rule.check(match, secret)
+        assert secret.strip() not in scrub(line, Policy.SECRETS)
+    assert not secrets
 
 
 @pytest.mark.parametrize("half", ["A", "B"])
@@ -197,11 +200,6 @@ def test_a_whole_token_before_dots_is_removed(name: str, dots: str) -> None:
     token = "Zk3mQ9xT7vB2nL5wR8yH4dF6sJ1pC0aG"
     closing = '"' if name.endswith('"') else ""
     assert token[:20] not in scrub(f"{name}{token}{dots}{closing}", Policy.SECRETS)
-
-
-def test_weights_of_another_version_are_refused() -> None:
-    with pytest.raises(ValueError, match="rebuild"):
-        load('{"format": 0}')
 
 
 @pytest.mark.slow

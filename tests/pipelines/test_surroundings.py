@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryvault.bench.reflection import mine
 from memoryvault.pipelines.reading.linear import NAME
-from memoryvault.pipelines.reading.miner import mine
 from memoryvault.pipelines.reading.reading import Message, MessageReading, SentenceReading
 from memoryvault.pipelines.reading.surroundings import NUMBERS, SIZE, features, is_own
 from memoryvault.tests.support.growth import assert_linear

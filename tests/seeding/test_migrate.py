@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.errors import UsageError
-from memoryvault.services.migrating import MigratedFile, Migration
+from memoryvault.services.migrating import MigratedFile
+from memoryvault.services.migrating import migrate as migrate_folder
 from memoryvault.services.undoing import Selector
 
 from ..review.support import RULE, Bed
@@ -34,7 +35,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def migrate(bed: Bed, old: Path) -> list[MigratedFile]:
-    return Migration(old, bed.store, bed.journal).carry_out()
+    return migrate_folder(old, bed.store, bed.journal)
 
 
 def test_each_note_goes_to_its_place_with_the_fields_of_an_entry(bed: Bed, old: Path) -> None:
@@ -98,10 +99,7 @@ def test_a_folder_that_is_no_contextvault(bed: Bed, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded@3"])
 def test_a_migration_that_is_killed_goes_on_where_it_ended(bed: Bed, old: Path, point: str) -> None:
-    code = (
-        "from memoryvault.services.migrating import Migration\n"
-        f"Migration(Path({str(old)!r}), store, journal).carry_out()\n"
-    )
+    code = f"from memoryvault.services.migrating import migrate\nmigrate(Path({str(old)!r}), store, journal)\n"
     assert bed.run_python(code, point) == -signal.SIGKILL
     assert bed.run_python(code) == 0
     assert set(bed.files()) == set(PLACES.values())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.pipelines.reading.miner import mine
+from memoryvault.bench.reflection import mine
 from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.services.mining import MiningRequest, mine_transcript
 from memoryvault.sources.transcripts.claude import ClaudeReader

@@ -52,7 +52,6 @@ def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:
 
 def test_the_budgets_are_those_that_the_hooks_keep() -> None:
     assert {event: seconds * 1000 for event, seconds in client.BUDGET_SECONDS.items()} == hook_log.HOOK_BUDGETS_MS
-    assert client.BUDGET_OTHERS_SECONDS * 1000 == hook_log.OTHER_HOOKS_MS
     limits = (session_start.INBOX_LIMIT, session_start.INCUBATOR_LIMIT, session_start.SILENT_DAYS)
     assert limits == (health_warnings.INBOX_LIMIT, health_warnings.INCUBATOR_LIMIT, health_warnings.SILENT_DAYS)
 
