@@ -55,9 +55,12 @@ _HINTS = tuple(
     for sign in {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
     if len(sign.encode()) >= MIN_HINT_BYTES
 )
+_ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
 """A value with more blanks is a sentence, not a passphrase."""
 MAX_PHRASE_CHARS = 64
+HINT_REACH_CHARS = 1300
+"""Most characters between a name and its value on the same line."""
 _VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
 # In source code a value ends at the same quote; inside a string, where quotes are escaped, at the next backslash.
 _QUOTED = re.compile(
@@ -94,23 +97,42 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _hinted_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield ranges of a few lines around the words that name secrets, joined where they meet.
+    """Yield ranges of a few lines around the words that name secrets, joined where they meet."""
+    start = end = -1
+    for hint in _hint_positions(text):
+        if hint < end - HINT_REACH_CHARS:
+            continue
+        # From the line before to the second one after: a call may have one argument on each line.
+        earliest = max(0, hint - 300)
+        line_start = max(text.rfind("\n", earliest, max(earliest, text.rfind("\n", earliest, hint))) + 1, earliest)
+        line_end = hint
+        limit = min(len(text), hint + 2 * HINT_REACH_CHARS)
+        for _ in range(3):
+            newline = text.find("\n", line_end, limit)
+            line_end = limit if newline < 0 else newline + 1
+        if line_start <= end:
+            end = max(end, line_end)
+        else:
+            if end > start:
+                yield start, end
+            start, end = line_start, line_end
+    if end > start:
+        yield start, end
 
-    From the line before to the second one after: a call may have one argument on each line.
-    """
-    lines = text.split("\n")
-    is_hinted = [any(hint in line for hint in _HINTS) for line in map(str.lower, lines)]
-    start, position = -1, 0
-    for number, line in enumerate(lines):
-        is_near = True in is_hinted[max(0, number - 2) : number + 2]
-        if is_near and start < 0:
-            start = position
-        elif not is_near and start >= 0:
-            yield start, position
-            start = -1
-        position += len(line) + 1
-    if start >= 0:
-        yield start, len(text)
+
+def _hint_positions(text: str) -> list[int]:
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        # A few letters have another length in lower case; only ASCII matters here.
+        lowered = text.translate(_ASCII_LOWER)
+    found: list[int] = []
+    for word in _HINTS:
+        position = lowered.find(word)
+        while position >= 0:
+            found.append(position)
+            position = lowered.find(word, position + len(word))
+    found.sort()
+    return found
 
 
 def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
