@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -49,22 +48,38 @@ class WalkResult:
 
 def claude_roots(config_dir: Path) -> list[SkillRoot]:
     """Return the folders of the user's skills and of each installed plugin."""
-    plugins = (SkillRoot(folder, name, "plugin") for name, folder in sorted(_plugin_folders(config_dir)))
-    return [SkillRoot(config_dir / "skills", "user", "user"), *plugins]
+    roots = [SkillRoot(config_dir / "skills", "user", "user")]
+    installed = _plugin_folders(config_dir)
+    if installed is None:
+        # Without a list, all unpacked plugins count as installed.
+        for market in _folders(config_dir / "plugins" / "cache"):
+            roots += [SkillRoot(plugin, plugin.name, "plugin") for plugin in _folders(market)]
+        return roots
+    found = {(name.partition("@")[0], folder) for name, folders in installed.items() for folder in folders}
+    return roots + [SkillRoot(folder, name, "plugin") for name, folder in sorted(found)]
 
 
-def _plugin_folders(config_dir: Path) -> set[tuple[str, Path]]:
-    """Return names and folders of Claude Code's plugins; none without a readable list."""
-    found: set[tuple[str, Path]] = set()
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+def _plugin_folders(config_dir: Path) -> dict[str, list[Path]] | None:
+    """Return the folders of Claude Code's plugins, by `plugin@marketplace`; None without a readable list."""
+    found: dict[str, list[Path]] = {}
+    try:
         listed = parse_json((config_dir / "plugins" / "installed_plugins.json").read_bytes())["plugins"]
         for name, places in listed.items():
             # In version 1 an object for each plugin, in version 2 a list of objects.
             for place in places if isinstance(places, list) else [places]:
                 path = place.get("installPath") if isinstance(place, dict) else None
                 if isinstance(path, str) and path.startswith("/") and "\0" not in path:
-                    found.add((str(name).partition("@")[0], Path(os.path.normpath(path))))
+                    found.setdefault(str(name), []).append(Path(os.path.normpath(path)))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
     return found
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    except OSError:
+        return []
 
 
 def project_root(repository: Path, project: str) -> SkillRoot:

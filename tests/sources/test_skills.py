@@ -117,7 +117,7 @@ def test_of_plugins_those_that_are_installed_count(tmp_path: Path) -> None:
     assert [root.path for root in claude_roots(tmp_path)] == [tmp_path / "skills"]
     for name in ("kept", "other"):
         skill(cache / name / "1.0.0" / "skills" / "s")
-    assert [root.repo for root in claude_roots(tmp_path)] == ["user"]
+    assert [root.repo for root in claude_roots(tmp_path)] == ["user", "kept", "other"]
     listed = {"version": 2, "plugins": {"kept@market": [{"installPath": str(cache / "kept" / "1.0.0")}], "bad@m": [{}]}}
     (tmp_path / "plugins" / "installed_plugins.json").write_text(json.dumps(listed))
     assert [(root.repo, root.owner) for root in claude_roots(tmp_path)] == [("user", "user"), ("kept", "plugin")]
