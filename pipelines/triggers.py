@@ -141,12 +141,12 @@ _PLACE = re.compile(
     re.I,
 )
 _IDENTIFIER = re.compile(
-    r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[a-z]\w*\.[a-z]\w+|[A-Z]\w*\.[A-Z]\w+|[a-z]{2,}\d+"
+    r"[a-z]+\d?[A-Z]\w*|[A-Za-z]\w*_\w+|(?:[A-Z][a-z]+){3,}|[A-Za-z]\w*(?:\.[A-Za-z]\w+)+|[a-z]{2,}\d+"
 )
 _CALLED = re.compile(r"\((?!(?:e?s|n|r)\))")
 """Right behind a name, it makes it one in code ("collect()", "eval(")."""
-_LITERAL = re.compile(r"[.$@!:\\][A-Za-z][\w-]+")
-"""Names with a sign that belongs to code (".Result", ":latest", "$where")."""
+_LITERAL = re.compile(r"[.$@!:\\][A-Za-z][\w-]+|__\w+__|[\w.-]+=[\w.-]+|--[a-z][\w-]+")
+"""Names with a sign that belongs to code (".Result", ":latest", "$where", "verify=False", "--legacy-peer-deps")."""
 _LOUD_CODE = re.compile(r"(?<![\w.])[A-Z]{3,}(?: [A-Z]{2,})* \*")
 _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
 _ALL_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{3,}")

@@ -194,6 +194,9 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Never log user_id.", {"user_id"}, {"user_id/"}),
         # A name with the signs of code.
         ("Don't call collect() on full tables. take() is fine.", {"collect("}, {"collect", "take("}),
+        ("no Math.random, no fmt.Println", {"math.random", "fmt.println"}, set()),
+        ("never put verify=False or __all__ there", {"verify=false", "__all__"}, {"all"}),
+        ("Don't pass --legacy-peer-deps.", {"--legacy-peer-deps"}, set()),
         ("never .Result or .Wait() in async code", {".result", ".wait("}, set()),
         ("pin the tag, never :latest", {":latest"}, set()),
         ("No `SELECT *`, name the columns.", {"select *"}, {"select"}),
