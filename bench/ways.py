@@ -77,12 +77,8 @@ def _is_own(turn: Turn, rule: str, reader: Reader) -> bool:
     if not parts or not turn.confirms(start, end):
         return False
     read = reader.read(Message(text, "", parts)).sentences
-    marks = [
-        said.apart
-        for part, said in zip(parts, read, strict=True)
-        if said.apart is not None and part.start < end and start < part.end
-    ]
-    return is_own(turn.text, start, end, reader.name, max(marks, default=None))
+    marks = [said.apart for part, said in zip(parts, read, strict=True) if part.start < end and start < part.end]
+    return all(is_own(turn.text, start, end, reader.name, each) for each in marks)
 
 
 def _is_of(statement: str, rule: str) -> bool:

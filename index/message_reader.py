@@ -104,7 +104,7 @@ class MessageReader:
             return self._small.read(text, before, sentences)
 
     def read_again(self, text: str, before: str, sentences: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        """Read a message with the second model: as `read`, without `apart`. Raises ModelUnavailable."""
+        """Read a message with the second model, as `read`. Raises ModelUnavailable."""
         with self._loaded_second() as second:
             return second.reader.read(text, before, sentences)
 
@@ -154,13 +154,13 @@ class MessageReader:
 
         def judge(window: Window) -> Mapping[str, Array]:
             logits, states = upper.read(model, window)
-            return {**logits, "apart": head(states, window)[:, None]}
+            return {**logits, "apart": head(states, window)}
 
         return WindowReader(tokenizer, reading_model.window_of, judge)
 
 
-def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel:
-    """Load the second model, which reads with other `changes` than the packaged ones if given. Raises
+def load_second(models_folder: Path, changes: Path | None = None, apart: ApartHead | None = None) -> SecondModel:
+    """Load the second model; `changes` and `apart` take the place of the packaged weights and head for reading. Raises
     ModelUnavailable."""
     from . import mpnet_files
 
@@ -168,13 +168,14 @@ def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel
     try:
         from tokenizers import Tokenizer
 
-        from . import mpnet
+        from . import mpnet, reading_model
 
         folder = mpnet_files.prepare(models_folder)
         base = mpnet.load_base(folder / "model.safetensors")
         reader, comparer = mpnet.Mpnet(base, changes or mpnet.READING), mpnet.Mpnet(base, mpnet.COMPARING)
         del base
         release_memory()
+        head = apart or reading_model.ApartHead.load(reading_model.SECOND_APART_WEIGHTS)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     except ModelUnavailable:
         raise
@@ -182,7 +183,12 @@ def load_second(models_folder: Path, changes: Path | None = None) -> SecondModel
         raise ModelUnavailable(f"the second model cannot be loaded: {error}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return SecondModel(WindowReader(tokenizer, mpnet.window_of, reader.read), comparer)
+
+    def judge(window: Window) -> Mapping[str, Array]:
+        logits, states = reader.read(window)
+        return {**logits, "apart": head(states, window)}
+
+    return SecondModel(WindowReader(tokenizer, mpnet.window_of, judge), comparer)
 
 
 def windows(

@@ -23,7 +23,7 @@ from .transformer import HEADS, LAYERS_AT_ONCE, Array, Layers, Weights, layer_no
 
 READING = Path(__file__).with_name("mpnet_changes.safetensors")
 COMPARING = Path(__file__).with_name("mpnet_comparing.safetensors")
-LAYERS, UNCHANGED_LAYERS = 12, 6
+LAYERS, UNCHANGED_LAYERS, DIMENSION = 12, 6, 768
 BEGIN, END = 0, 2
 FIRST_POSITION = 2
 LONGEST = MESSAGE_TOKENS + BEFORE_TOKENS + 4
@@ -74,29 +74,33 @@ class Mpnet:
         self.weights = {name: value for name, value in weights.items() if not name.startswith("layers.")}
         """Those of the embeddings and of the heads."""
 
-    def read(self, window: Window) -> dict[str, Array]:
-        """Return the logits of a window: see reading_model.judged. For the changes of READING."""
-        return judged(self.hidden(window.ids), window, self.weights)
+    def read(self, window: Window) -> tuple[dict[str, Array], Array]:
+        """Return the logits and the states of a window: see ReadingModel.read. For the changes of READING."""
+        states = self.states(window.ids)
+        return judged(states[:, :DIMENSION], window, self.weights), states
 
     def compare(self, one: Sequence[int], other: Sequence[int]) -> Array:
         """Return float32[3]: logits of two statements being the same, contradicting each other, or neither. For the
         changes of COMPARING."""
         one, other = (ids[:STATEMENT_TOKENS] or [END] for ids in (one, other))
-        hidden = self.hidden([BEGIN, *one, END, END, *other, END])
+        hidden = self.states([BEGIN, *one, END, END, *other, END])[:, :DIMENSION]
         left = hidden[1 : len(one) + 1].mean(0)
         right = hidden[len(one) + 3 : -1].mean(0)
         return linear(numpy.concatenate([hidden[0], abs(left - right), left * right]), self.weights, "compare")
 
-    def hidden(self, ids: Sequence[int]) -> Array:
-        """Return float32[pieces, 768], the output of the last layer."""
+    def states(self, ids: Sequence[int]) -> Array:
+        """Return float32[pieces, 2 * DIMENSION]: the output of the last layer, and of the last that no training
+        changes."""
         weights, size = self.weights, len(ids)
         x = weights["words"][list(ids)] + weights["positions"][FIRST_POSITION : FIRST_POSITION + size]
         x = layer_norm(x, weights, "first_norm")[None]
         bias = numpy.ascontiguousarray(weights["bias"][None, :, :size, :size])
-        for layers in self._layers:
+        lower = x
+        for number, layers in enumerate(self._layers):
             x = layers(x, bias)
-        found: Array = x[0]
-        return found
+            if (number + 1) * LAYERS_AT_ONCE == UNCHANGED_LAYERS:
+                lower = x
+        return numpy.concatenate([x[0], lower[0]], axis=1)
 
 
 def load_base(path: Path) -> Base:

@@ -13,17 +13,16 @@ from pathlib import Path
 import numpy
 
 from .packaged import PackagedModel
-from .transformer import DIMENSION, LAYERS_AT_ONCE, Array, Layers, Weights, linear
+from .transformer import LAYERS_AT_ONCE, Array, Layers, Weights, linear
 
 WEIGHTS = Path(__file__).with_name("reading_model.safetensors")
 APART_WEIGHTS = Path(__file__).with_name("apart.safetensors")
+SECOND_APART_WEIGHTS = Path(__file__).with_name("mpnet_apart.safetensors")
+"""As APART_WEIGHTS, for the states of the second model (mpnet.py)."""
 LOWER_LAYERS = LAYERS_AT_ONCE
 """Layers that are not fine-tuned; as many are."""
-STATES = 2 * DIMENSION
-"""States of a piece by which another's words are known: the fine-tuned layers keep only what is worth remembering."""
 END_PIECES = 5
 """Pieces at each end of a sentence that are also read by themselves."""
-SURROUNDINGS = 6 * STATES
 MESSAGE_TOKENS, BEFORE_TOKENS = 112, 48
 """Most pieces of a window of the message, and of the end of the agent's words."""
 BEFORE_CHARS = 400
@@ -67,8 +66,9 @@ class ReadingModel:
         return cls({name: value.astype(numpy.float32) for name, value in load_file(path).items()})
 
     def read(self, model: PackagedModel, window: Window) -> tuple[dict[str, Array], Array]:
-        """Return the logits of a window (see `judged`), of which `model` computes the lower layers; and the states,
-        float32[pieces, STATES], the output of the last layer and of the lower ones."""
+        """Return the logits of a window (see `judged`), of which `model` computes the lower layers; and the states of
+        each piece, the output of the last layer and of the lower ones: by these another's words are known, since the
+        fine-tuned layers keep only what is worth remembering."""
         types = numpy.zeros((1, len(window.ids)), numpy.int64)
         types[0, window.own + 2 :] = 1
         lower = model.hidden(numpy.array([window.ids]), types=types, layers=LOWER_LAYERS)
@@ -106,15 +106,16 @@ class ApartHead:
         return cls({f"apart.{name}": value for name, value in load_file(path).items()})
 
     def __call__(self, states: Array, window: Window) -> Array:
-        """Return one logit for each sentence. `states`: float32[pieces, STATES] of the window."""
-        return linear(surroundings(states, window), self._weights, "apart")[:, 0]
+        """Return one logit for each sentence, float32[sentences, 1]. `states`: float32[pieces, …] of the window."""
+        return linear(surroundings(states, window), self._weights, "apart")
 
 
 def surroundings(states: Array, window: Window) -> Array:
-    """Return float32[sentences, SURROUNDINGS]: means over the sentence, the text before it, the text after it, all, and
-    the sentence's first and last pieces."""
+    """Return for each sentence the means over it, the text before it, the text after it, all, and its first and last
+    pieces: float32[sentences, 6 * states]."""
     first, last = 1, window.own + 1
     rows = []
+    nothing = numpy.zeros(states.shape[1], numpy.float32)
     for start, end in window.spans:
         end = max(end, start + 1)
         parts = (
@@ -125,6 +126,5 @@ def surroundings(states: Array, window: Window) -> Array:
             states[start : min(start + END_PIECES, end)],
             states[max(start, end - END_PIECES) : end],
         )
-        nothing = numpy.zeros(STATES, numpy.float32)
         rows.append(numpy.concatenate([part.mean(0) if len(part) else nothing for part in parts]))
-    return numpy.array(rows, numpy.float32).reshape(-1, SURROUNDINGS)
+    return numpy.array(rows, numpy.float32).reshape(-1, 6 * states.shape[1])

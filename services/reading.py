@@ -67,10 +67,11 @@ class ModelReader:
 
 
 def joined(small: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the second model's answer, with that of the small one where the second was not trained or calibrated:
-    ideas, fixes, and whose words they are."""
+    """Return the second model's answer, with that of the small one on ideas and fixes, for which the second was not
+    trained; on whose words they are, both."""
     sentences = [
-        {**part, "apart": other["apart"]} for part, other in zip(second["sentences"], small["sentences"], strict=False)
+        {**part, "apart": [*other["apart"], *part["apart"]]}
+        for part, other in zip(second["sentences"], small["sentences"], strict=False)
     ]
     return {"window": [second["window"][0], *small["window"][1:]], "sentences": sentences}
 
@@ -92,7 +93,7 @@ def blended(message: Message, answer: Mapping[str, Any], words: NgramReader, nam
         category = CATEGORIES[max(range(len(CATEGORIES)), key=lambda k: part["category"][k])]
         channel = CHANNELS[max(range(len(CHANNELS)), key=lambda k: part["channel"][k])]
         personal = 1 - sigmoid(part["scope"][PROJECT])
-        found.append(SentenceReading(worth, category, personal, channel, part["apart"][0]))
+        found.append(SentenceReading(worth, category, personal, channel, tuple(part["apart"])))
     values = {
         "window": window[0],
         "sentence": max((part["sentence"][0] for part in parts), default=NO_SENTENCE),

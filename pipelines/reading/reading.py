@@ -35,8 +35,8 @@ class SentenceReading:
     """That it holds wherever the user works, not only in this project."""
     channel: Channel
     """`core`: a habit for all work; `prompt`: for when its topic comes up; `action`: about a command, file or tool."""
-    apart: float | None = None
-    """Logit of the model that it is another's words; None if no model read it."""
+    apart: Sequence[float] = ()
+    """Logits that it is another's words, by the small model and the second one, as far as they read it."""
 
 
 @dataclass(frozen=True)

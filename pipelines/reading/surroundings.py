@@ -35,15 +35,16 @@ _BLANK = re.compile(r"\n\s*\n")
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)])\s+\Z")
 
 
-def is_own(text: str, start: int, end: int, reader: str, model: float | None = None) -> bool:
+def is_own(text: str, start: int, end: int, reader: str, models: Sequence[float] = ()) -> bool:
     """Whether the passage [start, end) of a message is certainly the person's own words.
 
-    `reader`: the reader whose threshold is used. `model`: the model's logit that the words are another's. The text
+    `reader`: the reader whose threshold is used. `models`: the models' logits that the words are another's. The text
     after a colon within the passage must be the person's own, too, unless the colon only says that it is an idea.
     """
+    by_models = dict(zip(("model", "second"), models, strict=False))
     introduced = None if explicit_form(text[start:end]) == IDEA else _INTRODUCTION.match(text, start, end)
     return all(
-        calibration(reader).apart_logit({"words": _packaged().logits(found)["apart"], "model": model or 0.0}) < 0
+        calibration(reader).apart_logit({**by_models, "words": _packaged().logits(found)["apart"]}) < 0
         for found in [features(text, each, end) for each in (start, *([introduced.end()] if introduced else ()))]
     )
 

@@ -161,7 +161,6 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Never delete files without asking.", {"rm"}, set()),
         # A verb done with one program.
         ("Ask before you deploy with fly.", {"fly deploy"}, {"fly", "vercel"}),
-        ("Ask before adding npm packages.", {"npm install"}, {"pip install", "npm"}),
         ("Don't run the whole test suite.", set(), {"tests/", "*.test.*"}),
         ("Take a pg_dump before you drop a table.", {"drop table"}, {"psql"}),
         ("Never force-push, run terraform apply or drop tables.", {"git push -f", "drop table"}, set()),
@@ -174,23 +173,15 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("we dont use npm here, we use pnpm", {"npm"}, {"pnpm", "yarn"}),
         # A call with what is wanted obeys.
         ("Tests run on native_sim, not on QEMU.", {"qemu"}, {"native_sim"}),
-        ("use the client from api_v2 instead of api_v1", {"api_v1"}, {"api_v2"}),
-        ("never ACCOUNTADMIN", {"accountadmin"}, set()),
         ("NEVER PUSH TO MAIN", {"git push"}, {"push"}),
         # What is allowed in one case is forbidden in another.
         ("You may run terraform apply in dev, but never in prod.", {"terraform apply"}, {"tofu"}),
         # The place where things are to be put, beside another one.
         ("Keep scripts out of src/, put them into tools/.", {"src/"}, {"tools/"}),
-        ("Tests go into checks/, never into lib/.", {"lib/"}, {"checks/"}),
-        # Kinds of files that nobody listed.
-        ("Never edit .tscn files by hand.", {"*.tscn"}, set()),
-        # Members of a program's objects.
-        ("use our Log class, never GD.Print", {"gd.print"}, set()),
         ("use logger.info, not console.log", {"console.log"}, {"logger.info"}),
         # A folder without its slash.
         ("third_party is vendored, dont touch it ever", {"third_party/"}, set()),
         ("Don't edit src.", {"src/"}, set()),
-        ("Do not modify vendor.", {"vendor/"}, set()),
         ("Never log user_id.", {"user_id"}, {"user_id/"}),
         # A name with the signs of code.
         ("Don't call collect() on full tables. take() is fine.", {"collect("}, {"collect", "take("}),

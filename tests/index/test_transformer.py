@@ -7,7 +7,14 @@ import numpy
 import pytest
 
 from memoryvault.index import transformer
-from memoryvault.index.reading_model import END_PIECES, STATES, SURROUNDINGS, ApartHead, Window, surroundings
+from memoryvault.index.reading_model import (
+    APART_WEIGHTS,
+    END_PIECES,
+    SECOND_APART_WEIGHTS,
+    ApartHead,
+    Window,
+    surroundings,
+)
 from memoryvault.index.transformer import LAYERS_AT_ONCE, Array, Layers, packed_matrix
 
 RANDOM = numpy.random.default_rng(1)
@@ -66,8 +73,8 @@ def window(*lengths: int) -> Window:
 def seen(lengths: tuple[int, ...], sentence: int) -> list[float]:
     """The mean place of the pieces in each part that is read of a sentence."""
     its = window(*lengths)
-    states = numpy.repeat(numpy.arange(len(its.ids), dtype=numpy.float32)[:, None], STATES, axis=1)
-    return [float(part) for part in surroundings(states, its)[sentence].reshape(6, STATES)[:, 0]]
+    states = numpy.repeat(numpy.arange(len(its.ids), dtype=numpy.float32)[:, None], 8, axis=1)
+    return [float(part) for part in surroundings(states, its)[sentence].reshape(6, 8)[:, 0]]
 
 
 def test_a_sentence_is_read_with_what_stands_before_and_after_it_and_by_its_ends() -> None:
@@ -82,6 +89,5 @@ def test_a_short_sentence_alone_has_nothing_around_it() -> None:
 
 def test_the_packaged_weights_judge_each_sentence_by_the_lower_layers_too() -> None:
     its = window(4, 3)
-    states = numpy.ones((len(its.ids), STATES), numpy.float32)
-    assert ApartHead.load()(states, its).shape == (2,)
-    assert surroundings(states, its).shape == (2, SURROUNDINGS)
+    for weights, size in ((APART_WEIGHTS, 384), (SECOND_APART_WEIGHTS, 768)):
+        assert ApartHead.load(weights)(numpy.ones((len(its.ids), 2 * size), numpy.float32), its).shape == (2, 1)

@@ -400,7 +400,7 @@ class TakesItForAnothers(Doubtful):
 
     def read(self, message: Message) -> MessageReading:
         reading = super().read(message)
-        return replace(reading, sentences=[replace(part, apart=20.0) for part in reading.sentences])
+        return replace(reading, sentences=[replace(part, apart=(20.0,)) for part in reading.sentences])
 
 
 @pytest.mark.parametrize("lead", ["", "Kim wrote:\n"])

@@ -59,7 +59,7 @@ class Says:
 
     def read(self, message: Message) -> MessageReading:
         assert len(message.sentences) == len(self._apart)
-        parts = [SentenceReading(0.99, "preference", 0.9, "core", each) for each in self._apart]
+        parts = [SentenceReading(0.99, "preference", 0.9, "core", (each,)) for each in self._apart]
         return MessageReading(0.99, 0.0, 0.0, parts)
 
 
@@ -87,7 +87,7 @@ class SureOfTheLast(Says):
     """Is sure of the last sentence alone."""
 
     def read(self, message: Message) -> MessageReading:
-        parts = [SentenceReading(0.0, "preference", 0.9, "core", each) for each in self._apart]
+        parts = [SentenceReading(0.0, "preference", 0.9, "core", (each,)) for each in self._apart]
         parts[-1] = replace(parts[-1], worth=0.99)
         return MessageReading(0.99, 0.0, 0.0, parts[-len(message.sentences) :])
 
@@ -116,7 +116,7 @@ class SureOfNpm:
 
     def read(self, message: Message) -> MessageReading:
         worth = 0.99 if "npm" in message.text else 0.0
-        part = SentenceReading(worth, "preference", 0.9, "core", OWN)
+        part = SentenceReading(worth, "preference", 0.9, "core", (OWN,))
         return MessageReading(worth, 0.0, 0.0, [part for _ in message.sentences])
 
 

@@ -1,9 +1,9 @@
 """Train the models that separate a person's own words from another's.
 
-`python -m memoryvault.training.reader.surroundings DATA`. Two linear models judge a passage: one by hashed words and
-the layout, one by the states of the reading model. Their blend goes into `calibration.json`. DATA holds the labelled
-prompts, whose quotes a person typed. Deterministic. Prints how many passages of left-out messages and people are
-recognised at several limits.
+`python -m memoryvault.training.reader.surroundings DATA`. Three linear models judge a passage: by hashed words and the
+layout, by the states of the small reading model, and by those of the second one. Their blends go into
+`calibration.json`. DATA holds the labelled prompts, whose quotes a person typed. Deterministic. Prints how many
+passages of left-out messages and people are recognised at several limits. 25 minutes on two cores.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from memoryvault.bench.reflection import MODELS
 from memoryvault.index import message_reader, reading_model
 from memoryvault.pipelines.reading import calibration, surroundings
 from memoryvault.pipelines.reading.sentences import Sentence, sentences
@@ -34,7 +35,9 @@ EXAMPLES = Path(__file__).parent / "examples" / "apart.jsonl"
 FOLDS = 5
 REAL_WEIGHT = 0.3
 """Weight of a passage of a real prompt; one of our own examples weighs 1."""
-C_WORDS, C_MODEL, C_BLEND = 20.0, 0.003, 1.0
+C_WORDS, C_MODEL, C_SECOND, C_BLEND = 20.0, 0.003, 0.001, 1.0
+NAMES = ("words", "model", "second")
+"""The three models, in the order of the readers of `calibration.json` that have them."""
 STRICT = 0.5
 """Logit below even odds at which words count as the person's own, since another's must not be saved."""
 LONGEST_RULE = 160
@@ -111,35 +114,39 @@ def _passage(
         yield Passage(text, start, start + len(rule), before, label == "apart", weight, group, is_plain)
 
 
-class _Keeping:
+class _Keeping(reading_model.ApartHead):
     """Stands in for the head, and keeps its input."""
 
     def __init__(self) -> None:
+        super().__init__({})
         self.rows: list[numpy.ndarray] = []
 
     def __call__(self, states: Any, window: reading_model.Window) -> Any:
         found = reading_model.surroundings(states, window)
         self.rows += list(found)
-        return found[:, 0]
+        return found[:, :1]
 
 
 class Model:
-    """The reading model's view of passages."""
+    """A reading model's view of passages: of the small one, or of the second one."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_second: bool) -> None:
         self._keeping = _Keeping()
-        self._reader = message_reader.MessageReader(Path()).load(apart=self._keeping)
+        if is_second:
+            self._reader = message_reader.load_second(MODELS, apart=self._keeping).reader
+        else:
+            self._reader = message_reader.MessageReader(Path()).load(apart=self._keeping)
 
     def rows(self, passage: Passage) -> numpy.ndarray:
-        """float32[n, SURROUNDINGS] of the sentences of a passage; none where it is pasted by its form."""
+        """float16[n, …] of the sentences of a passage; none where it is pasted by its form."""
         text = blanked(passage.text, pasted_ranges(passage.text))
         parts = sentences(text)
         self._keeping.rows = []
         if not parts:
-            return numpy.zeros((0, reading_model.SURROUNDINGS), numpy.float32)
+            return numpy.zeros((0, 0), numpy.float16)
         self._reader.read(text, passage.before, [(part.start, part.end) for part in parts])
         found = [row for row, part in zip(self._keeping.rows, parts, strict=False) if _is_of(part, passage)]
-        return numpy.array(found, numpy.float32).reshape(-1, reading_model.SURROUNDINGS)
+        return numpy.array(found, numpy.float16)
 
 
 def _is_of(part: Sentence, passage: Passage) -> bool:
@@ -147,8 +154,9 @@ def _is_of(part: Sentence, passage: Passage) -> bool:
     return shared > 0.3 * min(part.end - part.start, passage.end - passage.start)
 
 
-def seen(found: Sequence[Passage], cache: Path | None) -> list[numpy.ndarray]:
+def seen(found: Sequence[Passage], is_second: bool, cache: Path | None) -> list[numpy.ndarray]:
     """Return `Model.rows` of each passage, from the cache where it has them."""
+    cache = cache and cache.with_name(f"{cache.stem}{'_second' * is_second}.npz")
     keys = [hashlib.sha256(repr((p.text, p.start, p.end, p.before)).encode()).hexdigest() for p in found]
     known: dict[str, numpy.ndarray] = {}
     if cache and cache.exists():
@@ -158,11 +166,12 @@ def seen(found: Sequence[Passage], cache: Path | None) -> list[numpy.ndarray]:
     model = None
     for key, passage in zip(keys, found, strict=True):
         if key not in known:
-            model = model or Model()
+            model = model or Model(is_second)
             known[key] = model.rows(passage)
     if cache and model:
         counts = [len(rows) for rows in known.values()]
-        numpy.savez(cache, rows=numpy.concatenate(list(known.values())), counts=counts, keys=list(known))
+        rows = numpy.concatenate([rows for rows in known.values() if len(rows)])
+        numpy.savez(cache, rows=rows, counts=counts, keys=list(known))
     return [known[key] for key in keys]
 
 
@@ -184,31 +193,35 @@ def fit(x: Any, is_apart: numpy.ndarray, weight: numpy.ndarray, c: float) -> Log
 
 
 @dataclass(frozen=True)
-class Both:
-    """The two models, trained on the same passages."""
+class Head:
+    """A linear model over a reading model's states: weights, and the bias last."""
 
-    words: numpy.ndarray
-    model: numpy.ndarray
-    """Weights, and the bias last."""
+    weights: numpy.ndarray
 
-    def logits(self, x: csr_matrix, sentences_of: Sequence[numpy.ndarray]) -> numpy.ndarray:
-        """float[n, 2] by words and by the model: that of the passage's sentence that seems most another's."""
-        own = [float((rows @ self.model[:-1]).max() + self.model[-1]) if len(rows) else 0.0 for rows in sentences_of]
-        return numpy.stack([x @ self.words, numpy.array(own)], axis=1)
+    def logits(self, sentences_of: Sequence[numpy.ndarray]) -> numpy.ndarray:
+        """float[n] of each passage: that of its sentence that seems most another's."""
+        found = [rows @ self.weights[:-1] + self.weights[-1] for rows in sentences_of]
+        return numpy.array([each.max() if len(each) else 0.0 for each in found])
 
 
-def train(found: Sequence[Passage], x: csr_matrix, sentences_of: Sequence[numpy.ndarray]) -> Both:
+def train_words(found: Sequence[Passage], x: csr_matrix) -> numpy.ndarray:
+    """Return the weights of the hashed words."""
+    is_apart = numpy.array([p.is_apart for p in found])
+    return fit(x, is_apart, numpy.array([p.weight for p in found]), C_WORDS).coef_[0]
+
+
+def train_head(found: Sequence[Passage], sentences_of: Sequence[numpy.ndarray], c: float) -> Head:
     is_apart = numpy.array([p.is_apart for p in found])
     weight = numpy.array([p.weight for p in found])
-    words = fit(x, is_apart, weight, C_WORDS).coef_[0]
     owner = numpy.array([k for k, rows in enumerate(sentences_of) for _ in rows])
-    rows = numpy.concatenate(list(sentences_of))
+    rows = numpy.concatenate(list(sentences_of)).astype(numpy.float32)
     mean, spread = rows.mean(0), rows.std(0) + 1e-6
-    scaled = numpy.c_[(rows - mean) / spread, numpy.ones(len(rows))]
+    rows -= mean
+    rows /= spread
     each = weight[owner] / numpy.array([len(sentences_of[k]) for k in owner])
-    coef = fit(scaled, is_apart[owner], each, C_MODEL).coef_[0]
+    coef = fit(numpy.c_[rows, numpy.ones(len(rows), numpy.float32)], is_apart[owner], each, c).coef_[0]
     weights = coef[:-1] / spread
-    return Both(words, numpy.r_[weights, coef[-1] - weights @ mean])
+    return Head(numpy.r_[weights, coef[-1] - weights @ mean].astype(numpy.float32))
 
 
 def told(logit: numpy.ndarray, is_apart: numpy.ndarray) -> str:
@@ -232,31 +245,33 @@ def main() -> None:
     rows = list(read_rows(options.examples))
     typed = [row["rule"] for row in rows if row["label"] == "typed" and len(row["rule"]) <= LONGEST_RULE]
     found = [*ours(rows, typed, agents), *real(prompts), *beside(prompts, typed), *alone(typed)]
-    sentences_of = seen(found, options.cache)
-    use = [k for k, rows in enumerate(sentences_of) if len(rows)]
-    found, sentences_of = [found[k] for k in use], [sentences_of[k] for k in use]
+    small, second = (seen(found, is_second, options.cache) for is_second in (False, True))
+    use = [k for k, rows in enumerate(small) if len(rows)]
+    found, small, second = ([each[k] for k in use] for each in (found, small, second))
     x = matrix(found)
     groups = sorted({p.group for p in found})
     random.Random(2).shuffle(groups)
     fold = {group: number % FOLDS for number, group in enumerate(groups)}
     of = numpy.array([fold[p.group] for p in found])
-    logits = numpy.zeros((len(found), 2))
+    logits = numpy.zeros((len(found), 3))
     for number in range(FOLDS):
         its, others = numpy.flatnonzero(of == number), numpy.flatnonzero(of != number)
-        both = train([found[k] for k in others], x[others], [sentences_of[k] for k in others])
-        logits[its] = both.logits(x[its], [sentences_of[k] for k in its])
+        those = [found[k] for k in others]
+        logits[its, 0] = x[its] @ train_words(those, x[others])
+        for column, rows, c in ((1, small, C_MODEL), (2, second, C_SECOND)):
+            logits[its, column] = train_head(those, [rows[k] for k in others], c).logits([rows[k] for k in its])
     is_apart = numpy.array([p.is_apart for p in found])
     plain = numpy.array([p.is_plain for p in found])
     blend = LogisticRegression(C=C_BLEND).fit(logits[plain], is_apart[plain])
     blended = blend.decision_function(logits)
-    for name, logit in (("words", logits[:, 0]), ("model", logits[:, 1]), ("blended", blended)):
+    for name, logit in (*zip(NAMES, logits.T, strict=True), ("blended", blended)):
         people = ~is_apart & numpy.array([p.weight == REAL_WEIGHT for p in found])
         print(f"{name}: {told(logit[plain], is_apart[plain])}")
         at = {limit: round(float((logit[people] > limit).mean()), 3) for limit in (-2, -1.5, -1, -0.5, 0)}
         print(f"  of what strangers typed, apart by limit: {at}")
-    both = train(found, x, sentences_of)
-    save({"apart": both.words}, surroundings.WEIGHTS)
-    _save_head(both.model)
+    save({"apart": train_words(found, x)}, surroundings.WEIGHTS)
+    _save_head(train_head(found, small, C_MODEL), reading_model.APART_WEIGHTS)
+    _save_head(train_head(found, second, C_SECOND), reading_model.SECOND_APART_WEIGHTS)
     _save_blend(logits[plain], is_apart[plain])
 
 
@@ -264,26 +279,19 @@ def _save_blend(logits: numpy.ndarray, is_apart: numpy.ndarray) -> None:
     """Write the weights of both readers' logits, by our examples that a fold left out."""
     path = Path(calibration.__file__).with_name("calibration.json")
     known = json.loads(path.read_text())
-    for reader, columns in (("words", ("words",)), ("model", ("words", "model"))):
-        blend = LogisticRegression(C=C_BLEND).fit(logits[:, : len(columns)], is_apart)
+    for number, reader in enumerate(known, 1):
+        columns = NAMES[:number]
+        blend = LogisticRegression(C=C_BLEND).fit(logits[:, :number], is_apart)
         weights = {"bias": blend.intercept_[0] + STRICT, **dict(zip(columns, blend.coef_[0], strict=True))}
         known[reader]["apart"] = {name: round(float(value), 4) for name, value in weights.items()}
-        if reader == "model":
-            known["mpnet"]["apart"] = known[reader]["apart"]  # It is asked this about all messages.
         print(reader, known[reader]["apart"])
     path.write_text(json.dumps(known, indent=1) + "\n")
 
 
-def _save_head(weights: numpy.ndarray) -> None:
+def _save_head(head: Head, path: Path) -> None:
     from safetensors.numpy import save_file
 
-    save_file(
-        {
-            "weight": weights[None, :-1].astype(numpy.float32),
-            "bias": weights[-1:].astype(numpy.float32),
-        },
-        reading_model.APART_WEIGHTS,
-    )
+    save_file({"weight": head.weights[None, :-1].copy(), "bias": head.weights[-1:].copy()}, path)
 
 
 if __name__ == "__main__":
