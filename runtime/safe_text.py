@@ -27,7 +27,9 @@ _SELECTORS = "\ufe0e\ufe0f"
 _JOINERS = "\u200c\u200d"
 """Joiners within emoji, and within words of Persian and Indian languages."""
 _LESS_THAN = "<\uff1c\ufe64"
-_NO_TAG = frozenset(" =-<>~+0123456789")
+MARK = "\u2039"
+"""Stands in place of a "<" at which a tag begins."""
+_NO_TAG = frozenset(f" =-<>~+0123456789{MARK}")
 """What follows a "<" that is a comparison, an arrow or a heart."""
 _NAME_END = r"(?![\w.:-])"
 _STRUCTURE = (
@@ -38,8 +40,6 @@ _STRUCTURE = (
     rf"|[a-z][a-z0-9.]*(?:[-_]|:(?=[a-z]))[\w.:-]*(?<![:.]){_NAME_END}(?!@))"
 )
 """A "<" at which a host or a model may see a tag of its own: their names have several words, but for these."""
-MARK = "\u2039"
-"""Stands in place of such a "<"."""
 _FENCES = (("```", "'''"), ("~~~", "~~"))
 
 

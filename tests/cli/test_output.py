@@ -132,7 +132,7 @@ def backfill(sandbox: Sandbox) -> Sandbox:
 def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill: Sandbox) -> None:
     with hold_lock(backfill.state / "run" / "vault.lock"):
         worker = Terminal(backfill, WORKER)
-        worker.expect("left: 3 reflect.corpus", AT_MOST_SECONDS)
+        worker.expect("3 jobs left", AT_MOST_SECONDS)
         assert worker.process.poll() is None
         assert "\n" not in worker.text, "one line, written again"
     worker.rest()

@@ -27,7 +27,8 @@ WRITERS_BY_FOLDER = {
     "hooks": "autostart client enqueue extension injected install once opencode recall skill",
     "index": "daemon database evaluation model_download mpnet_files reconcile service",
     "runtime": "atomic_file background hooklog large_change layout lock paths priority process_lock snapshot",
-    "services": "action_index forgetting journal model_mining pausing scrubbing sessions state_db stores tombstones",
+    "services": "action_index forgetting journal model_mining pausing scrubbing sessions skills state_db stores "
+    "tombstones",
     "sources/completion": "agent_cli",
     "tasks/jobs": "indexing research research_child upkeep",
     "tasks/queue": "damage enqueue schema units wakeup",
