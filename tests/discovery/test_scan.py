@@ -265,21 +265,13 @@ def test_token_is_not_in_items_that_take_the_address_of_the_page(bed: Bed, site:
 
 
 @pytest.mark.parametrize(
-    ("address", "kept"),
-    [
-        ("https://x.example/a?token=hush7&page=2", "https://x.example/a?token=[REDACTED-API-KEY]&page=2"),
-        ("https://x.example/a?api_key=hush7", "https://x.example/a?api_key=[REDACTED-API-KEY]"),
-        ("https://x.example/?keyword=tea#myToken=hush7", "https://x.example/?keyword=tea#myToken=[REDACTED-API-KEY]"),
-        ("https://x.example/?X-Amz-Signature=hush7", "https://x.example/?X-Amz-Signature=[REDACTED-API-KEY]"),
-        ("https://ann:hush7@x.example/a", "https://x.example/a"),
-    ],
+    "rest", ["?token={}&page=2", "?api_key={}", "?keyword=tea#myToken={}", "?X-Amz-Signature={}", "/a?sig={}"]
 )
-def test_a_token_in_the_address_of_a_pattern_is_neither_kept_nor_shown(
-    bed: Bed, site: Site, address: str, kept: str
-) -> None:
+def test_a_token_in_the_address_of_a_pattern_is_neither_kept_nor_shown(bed: Bed, site: Site, rest: str) -> None:
+    address = f"https://ann:hush7@x.example/{rest.format('hush7')}"
     bed.sources(f"list: {site.put('/l.md', f'# List{chr(10)}- [one]({address}) - See <{address}>, a skill.{chr(10)}')}")
     (new,) = bed.scan(everything=True).new
-    assert new.url == kept
+    assert new.url == f"https://x.example/{rest.format('[REDACTED-API-KEY]')}"
     assert "hush7" not in str(new)
     assert b"hush7" not in b"".join(path.read_bytes() for path in Path(bed.settings.state.root).glob("state.db*"))
 

@@ -186,10 +186,8 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         # A name with the signs of code.
         ("Don't call collect() on full tables. take() is fine.", {"collect("}, {"collect", "take("}),
         ("no Math.random, no fmt.Println", {"math.random", "fmt.println"}, set()),
-        ("never put verify=False or __all__ there", {"verify=false", "__all__"}, {"all"}),
-        ("Don't pass --legacy-peer-deps.", {"--legacy-peer-deps"}, set()),
-        ("never .Result or .Wait() in async code", {".result", ".wait("}, set()),
-        ("pin the tag, never :latest", {":latest"}, set()),
+        ("never verify=False, __all__ or --no-deps", {"verify=false", "__all__", "--no-deps"}, {"all"}),
+        ("never .Result, .Wait() or :latest", {".result", ".wait(", ":latest"}, set()),
         ("No `SELECT *`, name the columns.", {"select *"}, {"select"}),
         ("Comma(s) never end a line.", set(), {"comma(", "comma"}),
         # What heads a rule says where it holds.
@@ -268,7 +266,6 @@ def test_a_habit_of_speech_speaks_of_no_call(rule: str) -> None:
         ("Never call collect().", "Edit", "Parcels collect at the depot.", False),
         ("Never call collect().", "Edit", "table.recollect()", False),
         ("Never use os.path.", "Edit", "os.path.join(a, b)", True),
-        ("No innerHTML.", "Edit", "box.innerHTML = text", True),
         ("No .Wait() in async code.", "Edit", "host.RunAsync().Wait();", True),
         ("Never use :latest.", "Bash", "kubectl set image api=shop/api:latest", True),
         ("Never use :latest.", "Bash", "git commit -m 'No :latest any more'", False),

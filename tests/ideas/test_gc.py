@@ -285,12 +285,9 @@ def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, one: Pat
     stale(bed)
     before = bed.files()
     bed.reviewer.answer(IDEAS_LIST, {"one": answer}, run="t")
-    deleted = f"`MemoryVault/{IDEA_TRASH}/one/_index.md` (deleted)"
-    assert ideas_path.read_text() == (
-        LIST.format(f"{IDEA_ARCHIVE}/one")
-        if answer is Answer.ARCHIVE
-        else LIST.replace("[[MemoryVault/{}/_index.md]]", deleted)
-    )
+    deleted = LIST.replace("[[MemoryVault/{}/_index.md]]", f"`MemoryVault/{IDEA_TRASH}/one/_index.md` (deleted)")
+    archived = LIST.format(f"{IDEA_ARCHIVE}/one")
+    assert ideas_path.read_text() == (archived if answer is Answer.ARCHIVE else deleted)
     ideas_path.write_text(ideas_path.read_text() + "Typed since.\n")
     bed.reviewer.undo_last()
     assert bed.files() == before

@@ -39,18 +39,10 @@ def main(argv: list[str]) -> int:
     if options.foreign:
         vars(service)["peer_uid"] = lambda connection: os.getuid() + 1
     vars(service)["CONNECTION_SECONDS"] = options.connection_seconds
-    outcome = serve(
-        load_settings(
-            {
-                "HOME": options.state,
-                "MEMORY_VAULT_PATH": str(options.vault),
-                "AGENT_TOOLKIT_EMBEDDING_MODEL": options.model,
-            }
-        ),
-        StatePaths(options.state),
-        idle_seconds=options.idle_seconds,
-        load=None if options.model == DEFAULT_MODEL else load,
-    )
+    env = {"HOME": options.state, "MEMORY_VAULT_PATH": str(options.vault)}
+    settings = load_settings({**env, "AGENT_TOOLKIT_EMBEDDING_MODEL": options.model})
+    loaded = None if options.model == DEFAULT_MODEL else load
+    outcome = serve(settings, StatePaths(options.state), idle_seconds=options.idle_seconds, load=loaded)
     print(outcome.value)
     return 0
 
