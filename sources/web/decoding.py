@@ -47,14 +47,20 @@ def decoded_text(body: bytes, content_type: str) -> str:
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body.decode(name, "replace")
-    # Many servers declare one charset for all pages. Text in another one is hardly ever valid UTF-8.
-    with suppress(UnicodeDecodeError):
-        return body.decode("utf-8")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = body.decode("cp1252", "replace")  # Which browsers take ISO-8859-1 for (WHATWG Encoding).
+    else:
+        # Many servers declare one charset for all pages. Text in another one is hardly ever valid UTF-8, but for
+        # UTF-16, which has NULs, and ISO-2022-JP, which has escapes.
+        if b"\0" not in body and b"\x1b" not in body:
+            return text
     for found in (_CHARSET.search(content_type), _DECLARED.search(body[:_HEAD_BYTES].decode("latin-1"))):
         with suppress(LookupError, UnicodeError):
             if found is not None and (codec := codecs.lookup(found[1]).name) not in _NO_CHARSETS:
                 return body.decode(codec, "replace")
-    return body.decode("cp1252", "replace")  # Which browsers take ISO-8859-1 for (WHATWG Encoding).
+    return text
 
 
 def whole_characters(text: str) -> str:

@@ -266,7 +266,6 @@ def test_a_habit_of_speech_speaks_of_no_call(rule: str) -> None:
         ("Never call collect().", "Edit", "Parcels collect at the depot.", False),
         ("Never call collect().", "Edit", "table.recollect()", False),
         ("Never use os.path.", "Edit", "os.path.join(a, b)", True),
-        ("No .Wait() in async code.", "Edit", "host.RunAsync().Wait();", True),
         ("Never use :latest.", "Bash", "kubectl set image api=shop/api:latest", True),
         ("Never use :latest.", "Bash", "git commit -m 'No :latest any more'", False),
         ("Database changes go through alembic.", "Bash", 'docker compose exec db psql -c "ALTER TABLE a ADD b"', True),

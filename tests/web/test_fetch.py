@@ -280,6 +280,7 @@ def test_certificates_must_be_of_the_name_not_the_address(self_signed: Path) -> 
         ("text/html", "Größe".encode("cp1252"), "Größe"),
         ("text/html", b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"), "<meta charset='shift_jis'>日本"),
         ("text/html", "Größe".encode("utf-16"), "Größe"),
+        ("text/html; charset=iso-2022-jp", "日本".encode("iso-2022-jp"), "日本"),
         ("application/xml", b"<?xml version='1.0' encoding='koi8-r'?>\xf0", "<?xml version='1.0' encoding='koi8-r'?>П"),
         ("", b"\x00\xff\xfe", None),
     ],
