@@ -147,7 +147,8 @@ _CALLED = re.compile(r"\((?!(?:e?s|n|r)\))")
 """Right behind a name, it makes it one in code ("collect()", "eval(")."""
 _LITERAL = re.compile(r"[.$@!:\\][A-Za-z][\w-]+|__\w+__|[\w.-]+=[\w.-]+|--[a-z][\w-]+")
 """Names with a sign that belongs to code (".Result", ":latest", "$where", "verify=False", "--legacy-peer-deps")."""
-_LOUD_CODE = re.compile(r"(?<![\w.])[A-Z]{3,}(?: [A-Z]{2,})* \*")
+_STARRED = re.compile(r"(?<![\w.])[A-Z]{3,}(?: [A-Z]{2,})* \*")
+"""Words of a query language in capitals, with a star ("SELECT *", "KEYS *")."""
 _CAPITALISED = re.compile(r"[A-Z][A-Za-z]*[a-z][A-Za-z]*\d*")
 _ALL_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]{3,}")
 _BEFORE_OTHERS = re.compile(r"\W*(?:and |but )?(?:instead of|rather than|not|never)\b", re.I)
@@ -159,6 +160,7 @@ _HOME = re.compile(
 )
 """Before the place where something is to be put."""
 _LABEL = re.compile(r"\s*(?:in |for )?([\w+#.-]+)(?: [\w+#.]+)?:\s+", re.I)
+"""Heads a rule and says for what it holds ("terraform:", "In Go:")."""
 _FOLDER = re.compile(r"(?<![\w/.~-])([A-Za-z][\w-]+) (?:folder|director(?:y|ies)|dir)\b")
 _PORT = re.compile(r"\bports?\s+(?:is\s+|number\s+)?(\d{4,5})\b|\blocalhost:(\d{4,5})\b", re.I)
 _STATEMENT = re.compile(r"\b(?:CREATE|DROP|ALTER|TRUNCATE|DELETE)\s+(?:TABLE|DATABASE|SCHEMA|FROM)\b")
@@ -267,7 +269,7 @@ class _Mentions:
                 self.paths.append(f"{folder[1]}/")
         for port in _PORT.finditer(sentence):
             self.words.append(port[1] or port[2])
-        for pattern in (_STATEMENT, _LOUD_CODE):
+        for pattern in (_STATEMENT, _STARRED):
             self.texts += [" ".join(match[0].lower().split()) for match in pattern.finditer(sentence)]
 
     def _add_code(self, text: str, before: str, after: str) -> None:
@@ -463,10 +465,10 @@ def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: 
 
 
 def _kind_of(trigger: str) -> str:
-    """Return the kind of a trigger by its form: command, path or word."""
+    """Return the kind of a trigger by its form: command, path, word or text."""
     known = _vocabulary()
     program = trigger.partition(" ")[0]
-    if trigger[0] in "#/" or trigger[-1] in ":(" or _STATEMENT.fullmatch(trigger.upper()):
+    if _STATEMENT.fullmatch(trigger.upper()):
         return "text"
     if " " in trigger or program in known.programs:
         return "command"

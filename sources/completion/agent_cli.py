@@ -171,7 +171,11 @@ class CodexCompleter(_AgentCompleter):
                 raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
             answer = _read_answer(answer_file)
         usage = _codex_usage(ran.stdout)
-        return Completion(object_in(answer), total_tokens(usage.get("input_tokens"), usage.get("output_tokens")))
+        try:
+            value = object_in(answer)
+        except CompletionFailed as failed:
+            raise unanswered(str(failed)) from None
+        return Completion(value, total_tokens(usage.get("input_tokens"), usage.get("output_tokens")))
 
 
 def _read_answer(path: Path) -> str:

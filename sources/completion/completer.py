@@ -53,8 +53,8 @@ class CompletionFailed(Exception):
 
 
 def unanswered(reason: str) -> CompletionFailed:
-    """Make the error for what is not the JSON object asked for, whatever it says: at the limit of a plan, hosts and
-    endpoints write words of their own in the answer's place."""
+    """Make the error for an agent that ran to its end without the JSON asked for: at the limit of a plan it writes
+    other words in its place."""
     return CompletionFailed(reason, retry_after=LIMIT_SECONDS)
 
 
@@ -88,7 +88,7 @@ def object_in(text: str) -> Mapping[str, Any]:
     except ValueError:
         value = _object_within(_THOUGHTS.sub("", text, count=1))
     if not isinstance(value, dict):
-        raise unanswered("the model's answer is no JSON object")
+        raise CompletionFailed("the model's answer is no JSON object")
     return value
 
 
@@ -99,4 +99,4 @@ def _object_within(text: str) -> object:
             return _DECODER.raw_decode(text, begins.end())[0]
     except (ValueError, RecursionError):
         pass
-    raise unanswered("the model's answer is no JSON")
+    raise CompletionFailed("the model's answer is no JSON")

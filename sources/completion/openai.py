@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ...runtime.json_text import parse_json
-from .completer import (
-    MAX_ANSWER_BYTES,
-    Completion,
-    CompletionFailed,
-    CompletionRequest,
-    object_in,
-    total_tokens,
-    unanswered,
-)
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in, total_tokens
 
 if TYPE_CHECKING:
     import httpx
@@ -191,7 +183,7 @@ def _whole(body: bytes) -> Completion:
     message = choice.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, str):
-        raise unanswered("the endpoint's answer holds no text")
+        raise CompletionFailed("the endpoint's answer holds no text")
     return _completion(content, choice.get("finish_reason") or "stop", answer.get("usage"))
 
 
@@ -199,11 +191,11 @@ def _json_object(data: bytes) -> Mapping[str, Any]:
     try:
         value = parse_json(data)
     except ValueError:
-        raise unanswered("the endpoint's answer is no JSON") from None
+        raise CompletionFailed("the endpoint's answer is no JSON") from None
     if not isinstance(value, dict):
-        raise unanswered("the endpoint's answer is no JSON object")
+        raise CompletionFailed("the endpoint's answer is no JSON object")
     if value.get("error"):
-        raise unanswered("the endpoint reported an error in its answer")
+        raise CompletionFailed("the endpoint reported an error in its answer")
     return value
 
 
