@@ -35,7 +35,7 @@ from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
+from .search_reader import KEYWORD_LIMIT, POOLED_READERS, ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
@@ -68,7 +68,6 @@ UNJUDGED_KINDS = frozenset({SKILL_KIND, "fix", INCIDENT})
 JUDGING_SECONDS, LEAST_SECONDS = 0.008, 0.05
 """In a recall with a deadline, the time after which no further note is judged, and the time that must be left for the
 next one. A note takes some 5 ms."""
-POOLED_READERS = 4
 FILES_SECONDS = 1.0
 """Time for searching the notes' files where there is no index, in a recall without a deadline."""
 _RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
@@ -237,7 +236,7 @@ class RecallEngine:
         self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
         self._judge: Judge | None = getattr(embedder, "judge_answer", None)
         self._eagerness = eagerness
-        self._readers = ReaderPool(index_db, POOLED_READERS)
+        self._readers = ReaderPool(index_db)
         self._files = FileChecker(vault)
         self._matrices = MatrixCache(index_db) if keep_vectors else None
 

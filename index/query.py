@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ..runtime.function_words import CHATTER, foreign_function_words
 from ..runtime.function_words import is_significant as is_significant
 from ..runtime.index_terms import cut_terms, function_letters, plain_letters, without_chance_pairs
 from .stemming import stem
+
+if TYPE_CHECKING:
+    from .vocabulary import IndexVocabulary
 
 SCORED_PASSAGES = 8_000
 """Most passages for which BM25 is computed, 300 in a millisecond. In a large index the common words of a question are
@@ -79,24 +82,6 @@ class QueryAnalysis:
         return tuple(term.word for term in self.terms)
 
 
-class Vocabulary(Protocol):
-    """The terms of the keyword index."""
-
-    @property
-    def chunk_count(self) -> int:
-        """Number of chunks."""
-        ...
-
-    def document_frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
-        """Number of chunks by term; a term that occurs nowhere may be left out."""
-        ...
-
-    def spelling_candidates(self, term: str) -> Iterable[str]:
-        """Terms that `term` could be a misspelling of: at least those with its first letter and nearly its length.
-        They are compared one by one, so a few thousand at most."""
-        ...
-
-
 def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, word in lower case) of every run of letters and digits; for one in Chinese, Japanese or Korean
     those of its terms, which overlap (runtime/index_terms.py)."""
@@ -129,7 +114,7 @@ def _significant_words(text: str) -> list[str]:
     ]
 
 
-def refine(query: QueryAnalysis, vocabulary: Vocabulary) -> QueryAnalysis:
+def refine(query: QueryAnalysis, vocabulary: IndexVocabulary) -> QueryAnalysis:
     """Weight each word by its rarity, keep the MAX_WORDS rarest, and correct the spelling of unknown ones."""
     query_stems = list(dict.fromkeys(term.stem for term in query.terms))
     if not query_stems:
@@ -197,7 +182,7 @@ def edit_distance(left: str, right: str, limit: int) -> int:
     return min(last[-1], limit + 1)
 
 
-def _spelling_corrections(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
+def _spelling_corrections(term: Term, vocabulary: IndexVocabulary) -> tuple[str, ...]:
     """Return up to three nearest known terms, by the stem or the whole word (a misspelt word may be stemmed
     wrongly)."""
     edits = max_edits(term.word)

@@ -18,7 +18,7 @@ from . import database, schema
 from .catalog_reader import VALUES_OF_JSON, CatalogReader
 from .ranking import DenseHit, KeywordHit
 from .scope import Scope
-from .vocabulary import IndexVocabulary, TermCache
+from .vocabulary import IndexVocabulary
 
 if TYPE_CHECKING:
     from .matrix import Matrix
@@ -27,6 +27,8 @@ KEYWORD_LIMIT = 50
 DENSE_LIMIT = 60
 COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
 """BM25's weights of title, tags and body."""
+
+POOLED_READERS = 4
 
 FIRST_OVERFETCH, SECOND_OVERFETCH = 4, 64
 """Number of candidates that are tested against the scope, as a multiple of the wanted hits. Where even the second
@@ -65,12 +67,11 @@ class SearchReader(CatalogReader):
     Vectors are float32 little-endian bytes of unit length.
     """
 
-    def __init__(self, path: Path, *, term_cache: TermCache | None = None) -> None:
-        """`term_cache` may be shared by several readers of one file."""
+    def __init__(self, path: Path) -> None:
         super().__init__(path, vectors=True)
         self.has_vectors = database.has_vectors(self._connection)
         with database.translate_errors(path):
-            self.vocabulary = IndexVocabulary(self._connection, self.identity, term_cache or TermCache())
+            self.vocabulary = IndexVocabulary(self._connection)
 
     def is_empty(self, scope: Scope) -> bool:
         """Whether no entry is within the scope."""
@@ -271,13 +272,11 @@ _BM25 = f"bm25(chunk_fts, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})
 
 
 class ReaderPool:
-    """Readers that are opened once and used by one thread after the other; keeps up to `size` idle ones."""
+    """Readers that are opened once and used by one thread after the other; keeps up to POOLED_READERS idle ones."""
 
-    def __init__(self, index_db: Path, size: int) -> None:
+    def __init__(self, index_db: Path) -> None:
         self._index_db = index_db
-        self._size = size
         self._idle: list[SearchReader] = []
-        self._term_cache = TermCache()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -297,14 +296,14 @@ class ReaderPool:
                 if reader.identity != identity:
                     reader.close()
                     reader = None
-        reader = reader or SearchReader(self._index_db, term_cache=self._term_cache)
+        reader = reader or SearchReader(self._index_db)
         try:
             yield reader
         except BaseException:
             reader.close()
             raise
         with self._lock:
-            if len(self._idle) < self._size:
+            if len(self._idle) < POOLED_READERS:
                 self._idle.append(reader)
                 return
         reader.close()

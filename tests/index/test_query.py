@@ -1,5 +1,5 @@
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 
 from memoryvault.index.query import DENSE_CHARACTERS, MAX_WORDS, analyse, refine
 from memoryvault.index.stemming import stems
+from memoryvault.index.vocabulary import IndexVocabulary
 
 
 @dataclass
-class Terms:
+class Terms(IndexVocabulary):
     """A vocabulary with these terms."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     chunk_count: int = 100
 
-    def document_frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
+    def document_frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         return {term: self.counts[term] for term in terms if term in self.counts}
 
-    def spelling_candidates(self, term: str) -> Iterable[str]:
+    def spelling_candidates(self, term: str) -> list[str]:
         return [each for each in self.counts if each[0] == term[0]]
 
 

@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from memoryvault.index import vocabulary as subject
 from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import COLUMN_WEIGHTS, SearchReader
 from memoryvault.tests.index.bed import Bed
@@ -62,12 +61,3 @@ def test_only_what_could_come_with_a_prompt_is_counted_for_the_gate(bed: Bed) ->
         assert reader.count_rivals("mine", skills=True) == 5
         assert reader.count_rivals("Mine", skills=None) == 7
         assert reader.count_rivals("mine", skills=False, folders={"", "_archive"}) == 3
-
-
-def test_terms_are_read_again_once_the_index_has_grown(indexed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "CACHE_FROM_CHUNKS", 10)
-    with closing(SearchReader(indexed.index_db)) as reader:
-        assert "heron" not in reader.vocabulary.spelling_candidates("herom")
-        indexed.write("notes/new.md", "A heron stands there.", status="active")
-        indexed.index()
-        assert "heron" in reader.vocabulary.spelling_candidates("herom")
