@@ -267,8 +267,15 @@ def other_spellings(text: str, words: set[str]) -> dict[str, tuple[str, ...]]:
 
 
 def significant_words(text: str) -> list[str]:
-    """Return distinct lower-case words of `text` without stop words, in order, at most WORD_LIMIT; none for mere
-    chatter."""
+    """Return the `content_words` of `text`, at most WORD_LIMIT."""
+    words = content_words(text)
+    if len(words) > WORD_LIMIT:
+        words = words[: WORD_LIMIT // 2] + words[-(WORD_LIMIT // 2) :]
+    return words
+
+
+def content_words(text: str) -> list[str]:
+    """Return distinct lower-case words of `text` without stop words, in order; none for mere chatter."""
     found: list[str] = []
     every: list[str] = []
     for run in split_words(text):
@@ -279,11 +286,7 @@ def significant_words(text: str) -> list[str]:
                 found.append(run[start:end])
     ignored = foreign_function_words(every)
     words = list(dict.fromkeys([word for word in found if word not in ignored and is_significant(word)]))
-    if CHATTER.issuperset(words):
-        return []
-    if len(words) > WORD_LIMIT:
-        words = words[: WORD_LIMIT // 2] + words[-(WORD_LIMIT // 2) :]
-    return words
+    return [] if CHATTER.issuperset(words) else words
 
 
 def split_words(text: str) -> list[str]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..runtime.function_words import CHATTER, foreign_function_words
+from ..hooks.search import content_words
 from ..runtime.function_words import is_significant as is_significant
-from ..runtime.index_terms import cut_terms, function_letters, plain_letters, without_chance_pairs
+from ..runtime.index_terms import cut_terms, plain_letters, without_chance_pairs
 from .stemming import stem
 
 if TYPE_CHECKING:
@@ -94,24 +94,11 @@ def analyse(text: str) -> QueryAnalysis:
     """Analyse a prompt; all words weigh the same until `refine`. Accepts any text."""
     # Half of a surrogate pair, as of an emoji that was cut in two: tokenizers reject it.
     text = plain_letters(text.encode("utf-8", "replace").decode("utf-8"))
-    words = dict.fromkeys(_significant_words(text))
+    words = content_words(text)
     identifiers = tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
-    if all(word in CHATTER for word in words):
-        words = {}
     terms = tuple(Term(word, stem(word), 1 / len(words)) for word in words)
     expression = " OR ".join(_match_units(terms, identifiers)) or None
     return QueryAnalysis(text, terms, identifiers, expression, _dense_text(text))
-
-
-def _significant_words(text: str) -> list[str]:
-    spans = list(word_spans(text))
-    foreign = foreign_function_words([word for _, _, word in spans])
-    grammar = function_letters(text)
-    return [
-        word
-        for start, end, word in spans
-        if is_significant(word) and word not in foreign and grammar.isdisjoint(range(start, end))
-    ]
 
 
 def refine(query: QueryAnalysis, vocabulary: IndexVocabulary) -> QueryAnalysis:
