@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from ...runtime.json_text import parse_json
 from ...vault.wording import beginning_of, end_of
 from ..web.decoding import whole_characters
@@ -20,8 +18,6 @@ READ_BUFFER_BYTES = 128 << 10
 SEARCH_BUFFER_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 """A longer line (a pasted film, a corrupt file) counts as bad and is never held in memory."""
-MAX_QUICK_BYTES = 1 << 20
-"""orjson needs about twelve times a line's size in memory; longer lines go to the parser of the standard library."""
 MOST_TRIES = 200
 """Most attempts to find the beginning of a record in a damaged line."""
 _SCANNER = json.JSONDecoder(strict=False)
@@ -128,23 +124,12 @@ def records_within(data: bytes, begins: bytes) -> list[tuple[int, bytes]]:
 
 
 def parse_object(data: bytes) -> dict[str, Any] | None:
-    """Parse the JSON object in a line; None if there is none.
-
-    Bytes that are not UTF-8 become U+FFFD, whole numbers beyond 64 bits become floats.
-    """
+    """Parse the JSON object in a line; None if there is none. Bytes that are not UTF-8 become U+FFFD."""
     try:
-        value = orjson.loads(data) if len(data) <= MAX_QUICK_BYTES else _parse_leniently(data)
-    except orjson.JSONDecodeError:
-        # orjson is strict where a host may not be: NaN, half a surrogate pair, bytes that are not UTF-8.
-        value = _parse_leniently(data)
-    return value if isinstance(value, dict) else None
-
-
-def _parse_leniently(data: bytes) -> object:
-    try:
-        return parse_json(data.decode("utf-8-sig", "replace"))
+        value = parse_json(data.decode("utf-8-sig", "replace"))
     except ValueError:
         return None
+    return value if isinstance(value, dict) else None
 
 
 def as_text(value: object) -> str:
