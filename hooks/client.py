@@ -16,8 +16,8 @@ from ..runtime.snapshot import (
     config_stamp,
     is_switched_off,
     read_snapshot,
-    renew_snapshot,
     session_folders,
+    snapshot_path,
     write_snapshot,
 )
 from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
@@ -284,10 +284,9 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
         hook.fields["settings"] = str(error)
         return before
     try:
-        if values["enabled"] == "1":
+        # Switched off means that nothing is written; but what is there allows what is not allowed any more.
+        if values["enabled"] == "1" or os.path.exists(snapshot_path(env)):
             write_snapshot(env, values, stamp)
-        else:  # Switched off means that nothing is written; but what is there allows what is not allowed any more.
-            renew_snapshot(env, values, stamp)
     except OSError as error:
         hook.fields["snapshot"] = str(error)
     return values

@@ -190,8 +190,9 @@ def _search(query: FallbackQuery, words: list[str], connection: Any) -> Fallback
         hit.excerpt = around_words(hit.excerpt, [*kept, *rarest])
         hits.append((sure, hit))
     hits.sort(key=lambda pair: -pair[0])
-    found = [hit for _, hit in hits]
-    return FallbackHits(_one_skill(found)[: query.k], BY_KEYWORDS, True, len(best))
+    skills = [hit for _, hit in hits if hit.kind == SKILL_KIND]
+    found = [hit for _, hit in hits if hit not in skills[1:]]  # Hosts list skills themselves.
+    return FallbackHits(found[: query.k], BY_KEYWORDS, True, len(best))
 
 
 def _stems(connection: Any, texts: list[str]) -> list[set[str]]:
@@ -232,12 +233,6 @@ def _best_passages(query: FallbackQuery, connection: Any, match: str) -> list[An
         if len(best) >= GATED_ENTRIES:
             break
     return list(best.values())
-
-
-def _one_skill(hits: list[EntryFile]) -> list[EntryFile]:
-    """Leave out all skills but the first: hosts list skills themselves."""
-    skills = [hit for hit in hits if hit.kind == SKILL_KIND]
-    return [hit for hit in hits if hit not in skills[1:]]
 
 
 def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:

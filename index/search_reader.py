@@ -96,7 +96,9 @@ class SearchReader(CatalogReader):
         try:
             for size in (limit * FIRST_OVERFETCH // 2, limit * FIRST_OVERFETCH // 2, limit * SECOND_OVERFETCH):
                 best = dict(itertools.islice(ranked, size))
-                rows = self._connection.execute(f"SELECT c.rowid, m.rowid {within}", (_json(best), *parameters))
+                rows = self._connection.execute(
+                    f"SELECT c.rowid, m.rowid {within}", (json.dumps(list(best)), *parameters)
+                )
                 entries = {row[0]: row[1] for row in rows}
                 hits += [KeywordHit(rowid, entries[rowid], bm25) for rowid, bm25 in best.items() if rowid in entries]
                 if len(hits) >= limit or len(best) < size:
@@ -169,23 +171,15 @@ class SearchReader(CatalogReader):
             return self._search_matrix(matrix, vector, condition, parameters, limit)
         within = f"SELECT c.passage_id FROM entry_meta m JOIN chunk c ON c.entry_rowid = m.rowid WHERE {condition}"
         similarity = self._search_table(model_id, vector, limit, within, parameters)
-        chunks = self._connection.execute(
-            "SELECT c.passage_id, c.rowid, c.entry_rowid FROM chunk c "
-            f"JOIN entry_meta m ON m.rowid = c.entry_rowid WHERE c.passage_id IN {VALUES_OF_JSON} AND {condition}",
-            (json.dumps(list(similarity)), *parameters),
-        )
-        return _dense_hits(_passage_chunks(chunks), similarity)
+        return _dense_hits(self._chunks_within(similarity, condition, parameters), similarity)
 
     def similarities_of(
         self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: Matrix | None = None
     ) -> list[DenseHit]:
         """Return the exact cosine similarity of these chunks, as far as they have a vector, nearest first."""
         ids = json.dumps(list(chunks))
-        rows = _passage_chunks(
-            self._connection.execute(
-                f"SELECT passage_id, rowid, entry_rowid FROM chunk WHERE rowid IN {VALUES_OF_JSON}", (ids,)
-            )
-        )
+        sql = f"SELECT passage_id, rowid, entry_rowid FROM chunk WHERE rowid IN {VALUES_OF_JSON}"
+        rows = [PassageChunk(*row) for row in self._connection.execute(sql, (ids,))]
         if matrix is not None:
             similarity = matrix.similarities(vector, [row.passage_id for row in rows])
         else:
@@ -242,12 +236,12 @@ class SearchReader(CatalogReader):
     def _chunks_within(self, passages: Iterable[int], condition: str, parameters: Sequence[str]) -> list[PassageChunk]:
         """Return the chunks of these passages that are within the scope."""
         sql = f"SELECT c.passage_id, c.rowid, m.rowid {_CHUNKS} WHERE c.passage_id IN {VALUES_OF_JSON} AND {condition}"
-        return _passage_chunks(self._connection.execute(sql, (_json(passages), *parameters)))
+        return [PassageChunk(*row) for row in self._connection.execute(sql, (json.dumps(list(passages)), *parameters))]
 
     def _chunks_of_scope(self, condition: str, parameters: Sequence[str]) -> list[PassageChunk]:
         """Return all chunks of the scope."""
         sql = f"SELECT c.passage_id, c.rowid, m.rowid {_SCOPED} WHERE {condition}"
-        return _passage_chunks(self._connection.execute(sql, parameters))
+        return [PassageChunk(*row) for row in self._connection.execute(sql, parameters)]
 
     def _search_table(
         self, model_id: int, vector: bytes, limit: int, within: str, parameters: Sequence[str]
@@ -317,11 +311,3 @@ def _dense_hits(rows: Iterable[PassageChunk], similarity: dict[int, float]) -> l
         if row.passage_id in similarity
     ]
     return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk_rowid))
-
-
-def _passage_chunks(rows: Iterable[Any]) -> list[PassageChunk]:
-    return [PassageChunk(row[0], row[1], row[2]) for row in rows]
-
-
-def _json(rowids: Iterable[int]) -> str:
-    return json.dumps(list(rowids))

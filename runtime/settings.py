@@ -251,7 +251,7 @@ def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str
         for f in dataclasses.fields(class_):
             name = f"{section}.{f.name}"
             value = values.get(name, BY_NAME[name].default)
-            chosen[f.name] = _absolute(value, env) if isinstance(value, Path) else value
+            chosen[f.name] = Path(os.path.normpath(expand_home(str(value), env))) if isinstance(value, Path) else value
         sections[section] = class_(**chosen)
     return Settings(
         **sections,
@@ -260,10 +260,6 @@ def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str
         origins=origins,
         environment=dict(env),
     )
-
-
-def _absolute(path: Path, env: Mapping[str, str]) -> Path:
-    return Path(os.path.normpath(expand_home(str(path), env)))
 
 
 def _read_file(path: Path) -> dict[str, Any]:

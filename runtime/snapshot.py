@@ -143,9 +143,3 @@ def write_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str
     lines += [name + "=" + escape(value) for name, value in values.items()]
     lines.append("end=1\n")
     _replace(path, "\n".join(lines).encode("utf-8", "surrogatepass"))
-
-
-def renew_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str) -> None:
-    """Write the snapshot as `write_snapshot` does, but only over an existing one. Raises OSError."""
-    if os.path.exists(snapshot_path(env)):
-        write_snapshot(env, values, stamp)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ..runtime.layout import ALWAYS_LOAD, special_folder
 from ..runtime.normal_form import fingerprint as fingerprint
 from .automemory import TYPES, kind_by_path
-from .frontmatter import load_fields
+from .frontmatter import format_scalar, load_fields
 from .header import body_of, out_of_use, split_header
 from .note_text import decode_note, encode_note, unfenced
 from .project import project_of_note
@@ -292,10 +292,8 @@ def _text(value: object) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dt.datetime):
-        return _timestamp(value)
     if isinstance(value, dt.date):
-        return value.isoformat()
+        return format_scalar(value)
     return str(value).strip() or None
 
 
@@ -303,11 +301,6 @@ def _status(value: object) -> str | None:
     """Return the first value of the property that is not `active`: of a list, all must say so."""
     texts = [text.lower() for item in (value if isinstance(value, list) else [value]) if (text := _text(item))]
     return next((meant for text in texts if (meant := meant_status(text)) != ACTIVE), ACTIVE if texts else None)
-
-
-def _timestamp(value: dt.datetime) -> str:
-    text = value.isoformat()
-    return text[:-6] + "Z" if text.endswith("+00:00") else text
 
 
 def _texts(value: object) -> tuple[str, ...]:

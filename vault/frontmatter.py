@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import yaml
@@ -146,16 +147,14 @@ def _load(text: str) -> object:
         return _Failed()
 
 
+@dataclass(slots=True)
 class _Field:
     """Lines [start, end) of the header hold the field `key`."""
 
-    __slots__ = ("end", "key", "start", "value_at")
-
-    def __init__(self, key: str, start: int, value_at: int) -> None:
-        self.key = key
-        self.start = start
-        self.end = start + 1
-        self.value_at = value_at
+    key: str
+    start: int
+    end: int
+    value_at: int
 
 
 def _scan(lines: Sequence[str]) -> list[_Field]:
@@ -165,7 +164,7 @@ def _scan(lines: Sequence[str]) -> list[_Field]:
         bare = line.strip()
         match = _KEY_LINE.match(line)
         if match is not None:
-            fields.append(_Field(_key_name(match["key"]), number, match.end()))
+            fields.append(_Field(_key_name(match["key"]), number, number + 1, match.end()))
         elif fields and bare and not line.startswith("#"):
             fields[-1].end = number + 1
     return fields

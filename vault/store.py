@@ -138,11 +138,8 @@ class VaultStore:
         cannot be read meanwhile are passed over. Raises VaultUnavailable.
         """
         self.require_vault()
-        return self._walk(put_away)
-
-    def _walk(self, put_away: bool) -> Iterator[str]:
-        for _, (notes, copies) in list_folders(self.vault, trash=put_away, failed=self.passed_over):
-            yield from sorted(notes + copies) if put_away else notes
+        folders = list_folders(self.vault, trash=put_away, failed=self.passed_over)
+        return (path for _, both in folders for path in (sorted(both.notes + both.copies) if put_away else both.notes))
 
     def walk_special(self, names: Collection[str]) -> Iterator[str]:
         """Yield those of `walk` whose special folder (`special_folder`) is one of `names`; look at no other file."""
@@ -470,8 +467,10 @@ class VaultStore:
     def _expect_settled(self, path: Path, shown: str) -> None:
         """Wait a second for an editor that may be saving the file, since it would write the rest into a deleted file.
         Raises EditConflict if that changed it."""
-        before = _stamp(path)
-        if before is not None and _wait_until_settled(path, SETTLED_SECONDS) and _stamp(path) != before:
+        before, until = _stamp(path), time.monotonic() + SETTLED_SECONDS
+        while (left := _unsettled_seconds(path)) > 0 and (more := until - time.monotonic()) > 0:
+            time.sleep(min(left, more))
+        if before is not None and _stamp(path) != before:
             raise EditConflict(f"{shown} is being changed by another program; nothing was written: read it again")
 
     def _write_new(self, relative: str, data: bytes) -> None:
@@ -601,16 +600,6 @@ def _when_whole(path: str, read: Callable[[], bytes], until: float) -> bytes:
     while _is_half(data := read()) and _unsettled_seconds(path) > 0 and time.monotonic() < until:
         time.sleep(0.05)
     return data
-
-
-def _wait_until_settled(path: Path | str, seconds: float) -> bool:
-    """Wait until the file has not been written in place for SETTLED_SECONDS, at most `seconds`; True if it waited."""
-    until = time.monotonic() + seconds
-    waited = False
-    while (left := _unsettled_seconds(path)) > 0 and (more := until - time.monotonic()) > 0:
-        time.sleep(min(left, more))
-        waited = True
-    return waited
 
 
 def _unsettled_seconds(path: Path | str) -> float:

@@ -245,7 +245,8 @@ class ClaudeReader(TranscriptReader):
             return
         named = {name: value for name, value in attachment.items() if name not in ("prompt", "commandMode")}
         named["entrypoint"] = record.get("entrypoint")
-        is_typed = _names_origin(attachment) and _says_typed(named) and _is_one_text(attachment.get("prompt"))
+        is_typed = attachment.get("origin") is not None or "promptSource" in attachment
+        is_typed = is_typed and _says_typed(named) and _is_one_text(attachment.get("prompt"))
         turn = self._queued_turn(record, prompt, confirmed=is_typed)
         if turn is None or self._forget_queued(turn.text) or self._was_said(record, turn.text):
             return
@@ -261,7 +262,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._yield_queued(item.turn)
 
     def _yield_queued(self, turn: Turn) -> Iterator[Turn]:
-        self._remember_queued(turn.text)
+        self._yielded_queued[turn.text] += 1
         yield turn
 
     def _take_pending(self, text: str) -> _Pending | None:
@@ -274,11 +275,6 @@ class ClaudeReader(TranscriptReader):
     def _drop_pending(self, text: str) -> None:
         """Forget a queued prompt whose record shows that it is not the user's."""
         self._take_pending(entered_text(text))
-
-    def _remember_queued(self, text: str) -> None:
-        if not text:
-            return
-        self._yielded_queued[text] += 1
 
     def _forget_queued(self, text: str) -> bool:
         """Forget one yielded prompt of this text, since each has one second record; return whether there was one."""
@@ -353,13 +349,12 @@ class ClaudeReader(TranscriptReader):
                 if text := clean(as_text(block.get("text"))).strip():
                     yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
             elif kind == "tool_use":
-                event = _call_of(block)
-                self._remember_call(block, event)
-                text = call_text(event, as_object(block.get("input")))
-                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, event)
+                arguments = as_object(block.get("input"))
+                event = tool_call(as_text(block.get("id")), as_text(block.get("name")), arguments)
+                self._remember_call(event, arguments)
+                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), event)
 
-    def _remember_call(self, block: dict[str, Any], event: ToolEvent) -> None:
-        arguments = as_object(block.get("input"))
+    def _remember_call(self, event: ToolEvent, arguments: dict[str, Any]) -> None:
         if arguments.get("answers"):
             return  # The agent or a hook answered the question.
         self._calls[event.use_id or ""] = event
@@ -432,10 +427,6 @@ def _is_persons_decision(record: dict[str, Any]) -> bool:
     return holds_only(record, RESULT_RECORD) and _is_persons_place(record)
 
 
-def _names_origin(record: dict[str, Any]) -> bool:
-    return record.get("origin") is not None or "promptSource" in record
-
-
 def _says_typed(record: dict[str, Any]) -> bool:
     """Whether the host says that a person entered this: by the record's origin or, in older versions, its fields."""
     if not _is_persons_place(record) or not holds_only(record, TYPED_RECORD):
@@ -456,10 +447,6 @@ def _is_one_text(content: object) -> bool:
     texts = [text for block in blocks if not (text := as_text(block.get("text"))).startswith(_IDE_BLOCK)]
     is_plain = all(block.get("type") == "text" and holds_only(block, TEXT) for block in blocks)
     return is_plain and len(texts) == 1 and not has_machines_form(texts[0])
-
-
-def _call_of(block: dict[str, Any]) -> ToolEvent:
-    return tool_call(as_text(block.get("id")), as_text(block.get("name")), as_object(block.get("input")))
 
 
 def _blocks(record: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from ...hooks.gemini import REFERENCED, TYPED_LIST, read_shell_output, without_context
 from ...vault.turn import Origin, Role, Turn
+from ...vault.wording import one_line
 from .lines import as_list, as_object, as_text, clean, parse_object
 from .reader import TranscriptReader
 from .whose_words import entered_text
@@ -56,7 +57,7 @@ class GeminiReader(TranscriptReader):
             elif record.get("type") == "user":
                 by_program = by_program or _is_by_program(record)
                 last = max(last, as_text(record.get("timestamp")))
-                said.add(_plain(_shown(record)))
+                said.add(one_line(_shown(record)))
         project = self.path.parent.parent
         self.cwd = _read_text(project / FOLDER_NAME).strip() or None
         typed = _read_typed(project / TYPED_LIST)
@@ -81,15 +82,15 @@ class GeminiReader(TranscriptReader):
             if not self._is_done(f"shell {shown}"):
                 yield self._turn(record, Role.USER, Origin.BASH, clean(shell.group(1)), pasted=())
             return
-        words = _plain(shown)
+        words = one_line(shown)
         time = as_text(record.get("timestamp"))
         entries = sum(at <= time for at in self._typed.get(words, ()))
         said = self._said[words]
         if not words or said >= max(entries, 1):
             return
         self._said[words] += 1
-        if _plain(sent) != words:
-            self._said[_plain(sent)] += 1  # A repetition has these words.
+        if one_line(sent) != words:
+            self._said[one_line(sent)] += 1  # A repetition has these words.
         if text := entered_text(shown):
             yield self._turn(record, Role.USER, Origin.PROMPT, text, confirmed=entries > 0)
 
@@ -154,10 +155,6 @@ def _is_by_program(record: dict[str, Any]) -> bool:
     return begins is not None and begins.end() < len(first)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8", "replace")
@@ -174,7 +171,7 @@ def _read_typed(path: Path) -> list[tuple[str, str, str]] | None:
     if not isinstance(entries, list):
         return None
     return [
-        (as_text(entry.get("sessionId")), as_text(entry.get("timestamp")), _plain(as_text(entry.get("message"))))
+        (as_text(entry.get("sessionId")), as_text(entry.get("timestamp")), one_line(as_text(entry.get("message"))))
         for entry in map(as_object, entries)
         if entry.get("type") == "user"
     ]

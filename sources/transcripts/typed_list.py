@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from ...vault.wording import one_line
 from .lines import as_text, complete_lines, parse_object
 from .whose_words import entered_text, own_text
 
@@ -42,11 +43,11 @@ class TypedList:
             if others:
                 self._around.append([entered_text(first), *map(own_text, others)])
             else:
-                self._whole.add(_plain(text))
+                self._whole.add(one_line(text))
 
     def pasted_in(self, text: str) -> tuple[tuple[int, int], ...] | None:
         """Return the ranges of the text that were pasted, according to the list; None if the text was not entered."""
-        if _plain(text) in self._whole:
+        if one_line(text) in self._whole:
             return ()
         return next((gaps for pieces in self._around if (gaps := _gaps(text, pieces)) is not None), None)
 
@@ -76,7 +77,7 @@ def _entries(path: Path, fields: Fields) -> Iterator[tuple[str, float, str]]:
             time = entry.get(fields.time) if entry else None
             if entry and isinstance(time, int):
                 yield as_text(entry.get(fields.session)), time / fields.per_second, as_text(entry.get(fields.words))
-    except OSError:
+    except (OSError, OverflowError):
         return
 
 
@@ -85,10 +86,6 @@ def _seconds(time: str) -> float:
         return datetime.fromisoformat(time).timestamp()
     except ValueError:
         return float("inf")
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _gaps(text: str, pieces: list[str]) -> tuple[tuple[int, int], ...] | None:
