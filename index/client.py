@@ -8,11 +8,11 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from .. import __version__
 from ..runtime.background import CannotStart, start_in_background
+from ..runtime.closing import Closing
 from ..runtime.errors import MemoryVaultError, ModelUnavailable
 from ..runtime.settings import Settings
 from .drain import EmbeddedBatch
@@ -38,21 +38,13 @@ class RequestFailed(ServiceRefused):
     """The service failed at this request; it may answer another one."""
 
 
-class RecallClient:
+class RecallClient(Closing):
     """One connection to the service, opened at the first request and again after a failure."""
 
     def __init__(self, socket_path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(socket_path)
         self._socket: socket.socket | None = None
         self._answers: BinaryIO | None = None
-
-    def __enter__(self) -> RecallClient:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         for each in (self._answers, self._socket):

@@ -138,23 +138,14 @@ def has_vectors(connection: apsw.Connection) -> bool:
     return True
 
 
-_is_sound: dict[tuple[int, int] | None, bool] = {}
+is_sound: dict[tuple[int, int] | None, bool] = {}
 """Whether a file passed the check of its pages, by identity: the check reads the whole file, so it is not repeated each
 time a worker opens the index. False where damage was found since."""
 
 
-def is_sound(path: Path) -> bool | None:
-    """Whether the file passed its last check; None if this process has not checked it."""
-    return _is_sound.get(file_identity(path))
-
-
-def remember_sound(path: Path) -> None:
-    _is_sound[file_identity(path)] = True
-
-
 def forget_sound(path: Path) -> None:
     """Forget that the file passed its check: the next `store.open_or_rebuild` checks all of it."""
-    _is_sound[file_identity(path)] = False
+    is_sound[file_identity(path)] = False
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..runtime.hooklog import append_line
 from ..runtime.interpreter import short_hash
-from ..runtime.json_text import parse_json
+from ..runtime.json_text import json_objects
 from ..vault.wording import counted
 from .engine import Hit, RecallResult, Rejection
 
@@ -78,18 +78,9 @@ def append_receipt(path: Path, line: Mapping[str, Any]) -> None:
 def read_receipts(path: Path) -> Sequence[dict[str, Any]]:
     """Receipts in the order they were written; lines that are no JSON object are left out."""
     try:
-        lines = path.read_bytes().splitlines()
+        return [*json_objects(path.read_bytes().splitlines())]
     except OSError:
         return []
-    rows = []
-    for line in lines:
-        try:
-            row = parse_json(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-    return rows
 
 
 TOLD = {

@@ -20,8 +20,10 @@ from typing import Any
 import apsw
 
 from ..runtime.atomic_file import set_aside
+from ..runtime.closing import Closing
 from ..runtime.errors import IndexUnavailable
 from ..runtime.index_terms import index_text
+from ..runtime.paths import file_identity
 from ..vault.entry import DISMISSED, REJECTED, Entry
 from ..vault.project import group_of_note
 from . import database, schema
@@ -90,11 +92,6 @@ class IndexStats:
     last_indexed: float | None
 
 
-def hash_text(text: str) -> str:
-    """Return the hash of a text, by which its vector is found: 64 hexadecimal digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def special_folder(path: str) -> str:
     """Return the underscore folder that decides whether the entry at `path` may be shown, else ''."""
     folders = [part for part in path.split("/")[:-1] if part.startswith("_")]
@@ -146,19 +143,19 @@ def open_or_rebuild(path: Path) -> tuple[IndexStore, Path | None]:
         kept_as = None
         try:
             store = IndexStore(path)
-            if not (is_sound := database.is_sound(path)):
+            if not (is_sound := database.is_sound.get(file_identity(path))):
                 # The quick check does not read FTS5's index.
                 if problems := store.integrity_problems(quick=is_sound is None):
                     store.close()
                     raise IndexDamaged(problems[0])
-                database.remember_sound(path)
+                database.is_sound[file_identity(path)] = True
         except IndexDamaged:
             kept_as = set_aside(path)
             store = IndexStore(path)
         return store, kept_as
 
 
-class IndexStore:
+class IndexStore(Closing):
     """A connection that writes to index.db; not to be shared between threads.
 
     Raises IndexUnavailable (IndexDamaged when the file is corrupt) from every method.
@@ -172,12 +169,6 @@ class IndexStore:
 
     def close(self) -> None:
         self._connection.close()
-
-    def __enter__(self) -> IndexStore:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # Entries
 
@@ -431,7 +422,8 @@ class IndexStore:
         return tuple(values[name] for name in _META)
 
     def _insert_chunk(self, entry_rowid: int, chunk: ChunkText) -> None:
-        passage = self._connection.execute(_ADD_PASSAGE, (hash_text(chunk.embed_text), chunk.embed_text)).get
+        text_hash = hashlib.sha256(chunk.embed_text.encode("utf-8", "surrogatepass")).hexdigest()
+        passage = self._connection.execute(_ADD_PASSAGE, (text_hash, chunk.embed_text)).get
         rowid = self._connection.execute(
             "INSERT INTO chunk (entry_rowid, ordinal, text, passage_id) VALUES (?, ?, ?, ?) RETURNING rowid",
             (entry_rowid, chunk.ordinal, chunk.body, passage),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.json_text import parse_json
+from ..runtime.json_text import json_objects
 
 HOOK_DAYS = 7
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
@@ -95,13 +95,11 @@ def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
 
 
 def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
-    for raw in lines:
+    for line in json_objects(raw for raw in lines if b'"hook"' in raw):
         with suppress(ValueError):
-            line = parse_json(raw) if b'"hook"' in raw else None
-            if isinstance(line, dict):
-                run = run_of(line)
-                if run is not None and run.at >= since:
-                    yield run
+            run = run_of(line)
+            if run is not None and run.at >= since:
+                yield run
 
 
 def run_of(line: Mapping[str, Any]) -> HookRun | None:

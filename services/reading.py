@@ -17,6 +17,7 @@ from ..pipelines.reading.forms import explicit_form
 from ..pipelines.reading.linear import NO_SENTENCE, NgramReader, length
 from ..pipelines.reading.reading import CHANNELS, Message, MessageReading, SentenceReading
 from ..runtime.background import may_start
+from ..runtime.closing import Closing
 from ..runtime.errors import ModelUnavailable
 from ..runtime.settings import Settings
 
@@ -122,7 +123,7 @@ def who_reads(settings: Settings) -> str:
     return "both models" if mpnet_files.is_used(settings) else "the small model alone"
 
 
-class SessionReader:
+class SessionReader(Closing):
     """Reads with the model until it fails, and with n-grams from then on. Use it as a context manager."""
 
     def __init__(self, settings: Settings | None, *, start: bool = True, insist: bool = False) -> None:
@@ -146,12 +147,6 @@ class SessionReader:
                     ensure_service(settings, START_SECONDS, wait_for_model=True)
                 except ServiceUnavailable as error:
                     log.info("sessions are read without the model: %s", error)
-
-    def __enter__(self) -> SessionReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from ..index import mpnet_files
 from ..index.client import RecallClient, RequestFailed
 from ..pipelines.likeness import Compared
+from ..runtime.closing import Closing
 from ..runtime.errors import ModelUnavailable
 from ..runtime.settings import Settings
 
@@ -28,7 +29,7 @@ LEAST_SAME, LEAST_CONTRADICTING = 0.5, 0.35
 contradicts a rule is less like it."""
 
 
-class SemanticSimilarity:
+class SemanticSimilarity(Closing):
     """Comparisons of texts by the models. After the service, or the second model, has failed once it is not asked
     again."""
 
@@ -37,12 +38,6 @@ class SemanticSimilarity:
         self._vectors: dict[str, array[float]] = {}
         self._logits: dict[frozenset[str], list[float]] = {}
         self._seconds_left = COMPARE_SECONDS if mpnet_files.is_used(settings) else 0.0
-
-    def __enter__(self) -> SemanticSimilarity:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ...runtime.json_text import parse_json
+from ...runtime.json_text import json_objects, parse_json
 from .completer import (
     MAX_ANSWER_BYTES,
     Completion,
@@ -166,7 +166,7 @@ class CodexCompleter(_AgentCompleter):
             ]
             ran = self._ran(arguments, f"{request.system}\n\n{request.prompt}", {}, cwd, request.deadline_seconds)
             if ran.returncode != 0:
-                if any(event.get("type") == "turn.failed" for event in _codex_events(ran.stdout)):
+                if any(event.get("type") == "turn.failed" for event in json_objects(ran.stdout.splitlines())):
                     raise unanswered("codex gave an error in the place of an answer")
                 raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
             answer = _read_answer(answer_file)
@@ -191,17 +191,8 @@ def _read_answer(path: Path) -> str:
 
 def _codex_usage(stdout: bytes) -> Mapping[str, Any]:
     """Return the usage in the last turn.completed event."""
-    usages = [event.get("usage") for event in _codex_events(stdout)]
+    usages = [event.get("usage") for event in json_objects(stdout.splitlines())]
     return next((usage for usage in reversed(usages) if isinstance(usage, dict)), {})
-
-
-def _codex_events(stdout: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the events that codex printed, without lines that are none."""
-    for line in stdout.splitlines():
-        with suppress(ValueError):
-            event = parse_json(line)
-            if isinstance(event, dict):
-                yield event
 
 
 @contextmanager

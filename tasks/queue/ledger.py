@@ -18,8 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any, Self
+from typing import Any
 
+from ...runtime.closing import Closing
 from ...runtime.killpoint import kill_point
 from . import queries, schema
 from .kinds import POLICIES, ArgsInvalid, Json, KindPolicy, validate_args
@@ -47,7 +48,7 @@ LONGEST_WAIT_SECONDS = 2 * 86_400.0
 MAX_DEAD = 10_000
 
 
-class Ledger:
+class Ledger(Closing):
     """The ledger in one queue.db; one writer at a time. Safe to share between threads.
 
     Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing (unless `create`)
@@ -84,12 +85,6 @@ class Ledger:
         """Close the file; the ledger cannot be used afterwards."""
         with self._lock:
             self._conn.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
