@@ -190,6 +190,5 @@ def _render(found: FallbackHits, token_budget: int, service: str) -> PromptAnswe
     note = f"recall service {service}"
     if found.degraded:
         note += f"; {found.degraded}"
-    block = render_block(shown, token_budget) if shown else ""
     counts = {"vec_hits": 0, "grep_hits": found.ranked, "deduped_count": 0}
-    return PromptAnswer(block, status, [hit.path for hit in shown], note, service, counts)
+    return PromptAnswer(render_block(shown), status, [hit.path for hit in shown], note, service, counts)

@@ -12,7 +12,7 @@ from ..runtime.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.automemory import FOLDER, INDEX_NAME, ON_DEMAND_KINDS, is_topic_name, render_index_block
 from ..vault.core import count_words
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
-from ..vault.pending import describe_review, find_pending_notes, group_by_place
+from ..vault.pending import describe_review, find_pending_notes, group_by_place, list_groups
 from ..vault.render import is_cut, render_always_load, render_block, render_hit
 from ..vault.statuses import OUT_OF_USE
 from .entryfile import EntryFile, is_entry_name, read_entry_file
@@ -109,7 +109,7 @@ def build_opening(
         left = (words or DEFAULT_WORDS) - sum(count_words(entry.excerpt) for entry in shown)
         is_complete = _read_rest(rest, vault, settings["index_db"], project, left, deadline) and is_complete
     if rest:
-        text = "\n".join(part for part in (text, render_block(rest, 0)) if part)
+        text = "\n".join(part for part in (text, render_block(rest)) if part)
         paths += [entry.path for entry in rest]
         publish(text.strip(), paths)
     is_index_shown = settings.get("auto_memory") != "0" and not host_loads_notes(notes_folder(vault, project))
@@ -141,7 +141,7 @@ def _read_always_load(
 
 def _list_always_load(vault: str, project: str) -> Iterator[str]:
     """Yield the paths of the notes directly in `_always-load` of every group and of this project."""
-    folders = [f"{group}/{ALWAYS_LOAD}" for group in _list_groups(vault)]
+    folders = [f"{group}/{ALWAYS_LOAD}" for group in sorted(list_groups(vault, ""))]
     if project:
         folders.append(f"{PROJECTS}/{project}/{ALWAYS_LOAD}")
     for folder in folders:
@@ -244,14 +244,5 @@ def _age(path: str, now: float) -> float:
 def _list_names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
-    except OSError:
-        return []
-
-
-def _list_groups(vault: str) -> list[str]:
-    """Names of the vault's folders that are neither hidden nor special."""
-    try:
-        with os.scandir(vault) as items:
-            return sorted(item.name for item in items if item.name[0] not in "._" and item.is_dir())
     except OSError:
         return []

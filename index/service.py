@@ -411,7 +411,7 @@ class RecallService:
             words = [form for term in asked.terms for form in (term.word, term.stem)]
             near = [replace(hit, excerpt=around_words(text, words)) for hit, text in self._introduced(result)]
             shown = select_hits(near, token_budget, count)
-            answer["block"] = render_block(shown, 0)
+            answer["block"] = render_block(shown)
             if self._settings.recall.unreviewed:
                 waiting = recall_unreviewed(self._engine, self._vault, query, deadline)
                 answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)

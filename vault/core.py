@@ -6,6 +6,7 @@ Light module: the hook of a session's start and `memory health` choose by it ali
 from __future__ import annotations
 
 from .evidence import strip_evidence
+from .render import field_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,13 +54,13 @@ def sort_core(entries: Iterable[Any]) -> list[Any]:
     """
 
     def rank(entry: Any) -> tuple[int, bool, bool, int, str]:
-        priority = str(_get(entry, "priority") or "normal").lower()
+        priority = str(field_of(entry, "priority") or "normal").lower()
         return (
             _PRIORITY_ORDER.get(priority, 1),
-            bool(_get(entry, "project")),
-            not is_ban(str(_get(entry, "body") or "")),
-            -int(_get(entry, "occurrences") or 1),
-            str(_get(entry, "path") or _get(entry, "slug") or ""),
+            bool(field_of(entry, "project")),
+            not is_ban(str(field_of(entry, "body") or "")),
+            -int(field_of(entry, "occurrences") or 1),
+            str(field_of(entry, "path") or field_of(entry, "slug") or ""),
         )
 
     return sorted(entries, key=rank)
@@ -72,14 +73,10 @@ def select_core(entries: Iterable[Any], words: int) -> tuple[list[Any], list[Any
     """
     kept, left_out, left = [], [], words
     for entry in sort_core(entries):
-        size = count_words(strip_evidence(str(_get(entry, "body") or "")))
+        size = count_words(strip_evidence(str(field_of(entry, "body") or "")))
         if words <= 0 or size <= left:
             kept.append(entry)
             left -= size
         else:
             left_out.append(entry)
     return kept, left_out
-
-
-def _get(item: Any, name: str) -> Any:
-    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)

@@ -117,19 +117,19 @@ def find_pending_notes(vault: str) -> Iterator[str]:
 
     Only the folders that may hold such notes are listed: a group has at most one slash. No link is followed.
     """
-    for group in _list_groups(vault, ""):
-        for folder in _list_groups(vault, group + "/"):
+    for group in list_groups(vault, ""):
+        for folder in list_groups(vault, group + "/"):
             for name in (REVIEW, INBOX):
                 yield from _walk_notes(vault, f"{group}/{folder}/{name}/")
         for name in (REVIEW, INBOX):
             yield from _walk_notes(vault, f"{group}/{name}/")
-    for slug in _list_groups(vault, INCUBATOR_FOLDER + "/"):
+    for slug in list_groups(vault, INCUBATOR_FOLDER + "/"):
         path = f"{INCUBATOR_FOLDER}/{slug}/{IDEA_NOTE}"
         if os.path.isfile(f"{vault}/{path}"):
             yield path
 
 
-def _list_groups(vault: str, prefix: str) -> list[str]:
+def list_groups(vault: str, prefix: str) -> list[str]:
     """Return the names of the folders below `prefix` ('' or ending in a slash) that are neither hidden nor special."""
     try:
         with os.scandir(f"{vault}/{prefix}") as children:

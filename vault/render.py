@@ -40,26 +40,7 @@ def estimate_tokens(text: str) -> int:
     return max(1, len(text.encode("utf-8", "surrogatepass")) // CHARACTERS_PER_TOKEN)
 
 
-def select_fitting(
-    blocks: Sequence[str], token_budget: int, count: Callable[[str], int] = estimate_tokens
-) -> list[int]:
-    """Return the indexes of the blocks that fit into the budget, in order; smaller ones may follow one that is too big.
-
-    A budget of 0 or less is no limit. `count` returns the number of tokens of a text.
-    """
-    if token_budget <= 0:
-        return list(range(len(blocks)))
-    kept = []
-    left = token_budget
-    for index, block in enumerate(blocks):
-        tokens = count(block)
-        if tokens <= left:
-            kept.append(index)
-            left -= tokens
-    return kept
-
-
-def _get(item: Any, name: str) -> Any:
+def field_of(item: Any, name: str) -> Any:
     """Return a field of a mapping or of an object; None when it has none."""
     return item.get(name) if isinstance(item, dict) else getattr(item, name, None)
 
@@ -76,13 +57,13 @@ def _own_words(text: str) -> str:
 
 def _split_title(item: Any) -> tuple[str, str]:
     """Return (title, text) of an entry; the title is '' where the text says it, too, or said it before an edit."""
-    text = _own_words(_get(item, "excerpt") or _get(item, "body") or "").strip()
-    title = _get(item, "title") or ""
+    text = _own_words(field_of(item, "excerpt") or field_of(item, "body") or "").strip()
+    title = field_of(item, "title") or ""
     if text[:2] == "# ":
         title, _, rest = text[2:].partition("\n")
         text = rest.strip()
     if not title or _says(text, title):  # A file's name is a title where a person made it: ours are slugs.
-        title = str(_get(item, "path") or "").rpartition("/")[2].removesuffix(".md")
+        title = str(field_of(item, "path") or "").rpartition("/")[2].removesuffix(".md")
         title = "" if " " not in title or _says(text, title) else title
     elif _is_made_of_statement(item, title):
         title = ""
@@ -91,11 +72,11 @@ def _split_title(item: Any) -> tuple[str, str]:
 
 def _is_made_of_statement(item: Any, title: str) -> bool:
     """Whether a mined note has the heading after which it was named: that repeats its statement as it was at first."""
-    if not (_get(item, "session") or _get(item, "is_mined")):
+    if not (field_of(item, "session") or field_of(item, "is_mined")):
         return False
     from ..runtime.slug import mining_slug  # Of few notes the text says something else than the heading.
 
-    slug, made = str(_get(item, "slug") or ""), mining_slug(title)
+    slug, made = str(field_of(item, "slug") or ""), mining_slug(title)
     return slug == made or (slug.startswith(f"{made}-") and slug[len(made) + 1 :].isdecimal())
 
 
@@ -105,7 +86,7 @@ def _without_slug(title: str, item: Any) -> str:
         return title
     if _ID_LETTERS.issuperset(title.lower()):
         return ""
-    name = str(_get(item, "path") or _get(item, "slug") or "").rpartition("/")[2].removesuffix(".md")
+    name = str(field_of(item, "path") or field_of(item, "slug") or "").rpartition("/")[2].removesuffix(".md")
     return title.replace("-", " ") if title == name else title
 
 
@@ -193,31 +174,39 @@ def is_cut(line: str) -> bool:
 
 def is_rule(hit: Any) -> bool:
     """Whether the entry is a rule of the user, and not a note."""
-    return _get(hit, "kind") in RULE_KINDS
+    return field_of(hit, "kind") in RULE_KINDS
 
 
 def render_hit(hit: Any) -> str:
     """Render one recalled entry as one line: a rule as it is, a note with its day and kind."""
     title, said = _split_title(hit)
-    text = ": ".join(filter(None, (title, _without_headings(said)))) or _get(hit, "slug") or "entry"
+    text = ": ".join(filter(None, (title, _without_headings(said)))) or field_of(hit, "slug") or "entry"
     if not is_rule(hit):
-        meant = effective_date(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
-        facts = ", ".join(filter(None, (day_of(str(meant or "")), _get(hit, "kind"))))
+        meant = effective_date(field_of(hit, "surfaced_at"), field_of(hit, "created"), field_of(hit, "updated"))
+        facts = ", ".join(filter(None, (day_of(str(meant or "")), field_of(hit, "kind"))))
         text = f"{facts}: {text}" if facts else text
     return _cut("- " + safe_line(text))
 
 
 def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[Any]:
-    """Return the hits that `render_block` prints within the budget, in the given order, best first."""
-    return [hits[index] for index in select_fitting([render_hit(hit) for hit in hits], token_budget, count)]
+    """Return the hits that fit into the budget, in the given order, best first; smaller ones may follow one that is too
+    big. A budget of 0 or less is no limit. `count` returns the number of tokens of a text."""
+    if token_budget <= 0:
+        return list(hits)
+    kept = []
+    for hit in hits:
+        tokens = count(render_hit(hit))
+        if tokens <= token_budget:
+            kept.append(hit)
+            token_budget -= tokens
+    return kept
 
 
-def render_block(hits: Sequence[Any], token_budget: int) -> str:
-    """Render the hits (objects or mappings with the fields of `Hit`): rules, then notes; '' when none fits."""
-    kept = select_hits(hits, token_budget)
+def render_block(hits: Iterable[Any]) -> str:
+    """Render the hits (objects or mappings with the fields of `Hit`): rules, then notes; '' for none."""
     lines = []
     for heading, wanted in ((RULES, True), (NOTES, False)):
-        if shown := [render_hit(hit) for hit in kept if is_rule(hit) is wanted]:
+        if shown := [render_hit(hit) for hit in hits if is_rule(hit) is wanted]:
             lines += [heading, *shown]
     return "\n".join([*lines, ""])
 
@@ -227,11 +216,6 @@ def status_line(slugs: Iterable[str]) -> str:
     names = [safe_line(slug) for slug in slugs]
     line = "Loaded " + str(len(names)) + " relevant entries"
     return line + ": " + ", ".join(names) if names else line
-
-
-def render_entry(entry: Any) -> str:
-    """Render one always-load entry whole: its first line as an item of a list, the others below it."""
-    return "- " + safe_lines("\n\n".join(filter(None, _split_title(entry)))).lstrip(" ")
 
 
 def render_always_load(entries: Iterable[Any], words: int) -> tuple[str, list[Any]]:
@@ -244,4 +228,6 @@ def render_always_load(entries: Iterable[Any], words: int) -> tuple[str, list[An
     kept, _ = select_core(entries, words)
     if not kept:
         return "", []
-    return "\n".join([ALWAYS_LOAD_HEADER, *map(render_entry, kept)]) + "\n", kept
+    texts = ("\n\n".join(filter(None, _split_title(entry))) for entry in kept)
+    # Of each its first line as an item of a list, the others below it.
+    return "\n".join([ALWAYS_LOAD_HEADER, *("- " + safe_lines(text).lstrip(" ") for text in texts)]) + "\n", kept

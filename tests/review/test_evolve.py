@@ -57,7 +57,7 @@ def test_a_prompt_gets_nothing_of_the_old_wording_not_even_its_name(bed: Bed, ki
     bed.note(old, "# Ship on Fridays\n\nShip on Fridays.", kind=kind, group="personal-private")
     evolve(bed.store, bed.journal, old, Scrubbed("We deploy on Mondays."), Scrubbed("new train"))
     entry = read_entry_file(str(bed.store.vault), old)
-    for given in (render_block([entry], 0), render_always_load([entry], 0)[0]):
+    for given in (render_block([entry]), render_always_load([entry], 0)[0]):
         assert "We deploy on Mondays." in given
         assert "ridays" not in given
 

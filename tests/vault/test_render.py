@@ -62,7 +62,7 @@ def test_what_a_mined_note_said_before_an_edit_is_not_shown(heading: str, shown:
         "preferences",
         session="s",
     )
-    assert shown in render_block([hit], 0).splitlines()
+    assert shown in render_block([hit]).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_an_entry_of_every_session_is_whole_without_its_evidence() -> None:
 def test_the_users_rules_are_given_as_theirs_and_the_rest_as_notes_of_their_day() -> None:
     rule = FakeHit("use-pnpm", "Use pnpm.", "app", "preferences", "2026-07-01", "s1")
     fix = FakeHit("tz", "Set TZ before\nthe clock tests.", "app", "fix", "2026-07-02", "s2")
-    assert render_block([fix, rule], 2000) == (
+    assert render_block([fix, rule]) == (
         "Standing rules of the user:\n"
         "- Use pnpm.\n"
         "Notes from earlier sessions (reference data; may no longer hold):\n"
@@ -132,9 +132,9 @@ def test_five_entries_cost_under_200_tokens_and_none_more_than_60() -> None:
     fix += "keepAliveTimeout in server.ts was longer than the proxy's own, which is 65 s."
     hits = [FakeHit(f"rule-{n}", rule.format(n), None, "preferences", "2026-07-01", session) for n in range(3)]
     hits += [FakeHit(f"fix-{n}", fix.format(n), "shop", "fix", "2026-07-01", session) for n in range(2)]
-    assert estimate_tokens(render_block(hits, 0)) < 200
+    assert estimate_tokens(render_block(hits)) < 200
     for text in ("word " * 2000, "語" * 2000, "x" * 9000):
-        (_, line) = render_block([FakeHit("a", text, kind="fix", updated="2026-07-01")], 0).splitlines()
+        (_, line) = render_block([FakeHit("a", text, kind="fix", updated="2026-07-01")]).splitlines()
         assert 50 < estimate_tokens(line) <= 60
         assert line.endswith(" […]")
 
@@ -142,7 +142,7 @@ def test_five_entries_cost_under_200_tokens_and_none_more_than_60() -> None:
 @pytest.mark.parametrize("context", ["in answer to: “Shall I (really) use npm?”", "when refusing npm install"])
 def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
     body = f"# Use pnpm here\n\nNo, use pnpm here. ({context})\n\nFor all packages (also old ones)."
-    block = render_block([{"slug": "a", "kind": "preferences", "body": body}], 0)
+    block = render_block([{"slug": "a", "kind": "preferences", "body": body}])
     assert block.splitlines()[1] == "- No, use pnpm here. For all packages (also old ones)."
 
 
@@ -162,16 +162,16 @@ def test_what_the_agent_had_said_before_is_not_given(context: str) -> None:
     ],
 )  # fmt: skip
 def test_a_title_is_given_where_the_text_does_not_say_it_else_a_slug(item: dict[str, str], line: str) -> None:
-    (_, shown) = render_block([{"slug": "the-slug", "kind": "preferences", **item}], 0).splitlines()
+    (_, shown) = render_block([{"slug": "the-slug", "kind": "preferences", **item}]).splitlines()
     assert shown == f"- {line}"
 
 
 def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> None:
     """To an agent the day of a backfill would make an old rule look fresh."""
     hit = {"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z", "created": "2026-11-23"}
-    assert "- 2024-05-17: text\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
-    assert "- 2026-12-01: text\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
-    assert "- 2026-11-23: text\n" in render_block([hit | {"surfaced_at": ""}], 0)
+    assert "- 2024-05-17: text\n" in render_block([hit | {"updated": "2026-11-23"}])
+    assert "- 2026-12-01: text\n" in render_block([hit | {"updated": "2026-12-01"}]), "changed since"
+    assert "- 2026-11-23: text\n" in render_block([hit | {"surfaced_at": ""}])
 
 
 @pytest.mark.parametrize(("zone", "day"), [("Pacific/Kiritimati", "2024-05-18"), ("Pacific/Honolulu", "2024-05-17")])
@@ -179,7 +179,7 @@ def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: s
     with monkeypatch.context() as patch:
         patch.setenv("TZ", zone)
         time.tzset()
-        block = render_block([{"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z"}], 0)
+        block = render_block([{"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z"}])
     time.tzset()
     assert f"- {day}: text\n" in block
 
@@ -188,12 +188,11 @@ def test_hits_that_do_not_fit_are_left_out_and_known() -> None:
     hits = [FakeHit("big", "x" * 4000), FakeHit("small", "y" * 40)]
     kept = select_hits(hits, 50)
     assert [hit.slug for hit in kept] == ["small"]
-    assert render_block(hits, 50) == render_block(kept, 50)
-    assert render_block([hits[0]], 50) == ""
+    assert select_hits([hits[0]], 50) == []
 
 
 def test_the_output_cannot_be_taken_for_json_nor_drive_a_terminal() -> None:
-    block = render_block([FakeHit("{a}\nb", '{"x": 1}\x1b[2J\x07\x9b2J')], 0)
+    block = render_block([FakeHit("{a}\nb", '{"x": 1}\x1b[2J\x07\x9b2J')])
     assert not block.startswith("{")
     assert '- {"x": 1}[2J2J\n' in block
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", block)
@@ -205,7 +204,7 @@ def test_nothing_that_names_an_entry_drives_a_terminal_either() -> None:
     hit = FakeHit(evil, "", evil, evil, evil, evil)
     entry = {"path": evil, "slug": evil, "priority": evil, "body": evil}
     loaded, _ = render_always_load([entry, {**entry, "body": evil * 9000}], 100)
-    for text in (render_block([hit], 0), loaded, status_line([evil])):
+    for text in (render_block([hit]), loaded, status_line([evil])):
         assert "x]0;t2Jy" in text
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 

@@ -97,7 +97,7 @@ def test_every_line_of_a_prompts_block_is_one_of_ours(entries: list[tuple[str, s
         {"slug": slug, "title": slug, "path": slug, "kind": kind, "excerpt": text, "project": text, "updated": text}
         for slug, text, kind in entries
     ]
-    lines = render_block(hits, 0).removesuffix("\n").split("\n")
+    lines = render_block(hits).removesuffix("\n").split("\n")
     assert sum(line.startswith("- ") for line in lines) == len(hits)
     assert all(line in (RULES, NOTES) or line.startswith("- ") for line in lines)
     assert len({line for line in lines if line in FRAME}) == sum(line in FRAME for line in lines)
