@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
-from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
+from ..runtime.slug import idea_slug, slugify, validate_group, validate_name
 from ..vault.entry import Entry
 
 
@@ -139,10 +139,10 @@ def settle(proposal: Entry, decision: Decision) -> Accepted | PutAway | None:
 def _accepted(proposal: Entry, replaces: str | None) -> Accepted:
     if not proposal.kind:
         raise EntryInvalid(f"{proposal.path} has no kind: write one into its properties, as `kind: preferences`")
-    kind = validate_kind(proposal.kind)
+    kind = validate_name("kind", proposal.kind)
     if kind == "idea":
         return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.name)}/_index.md", "incubating")
-    slug = validate_slug(proposal.slug)
+    slug = validate_name("slug", proposal.slug)
     return Accepted(f"{group_of(proposal.group, proposal.project)}/{kind}/{slug}.md", "active", replaces)
 
 

@@ -190,6 +190,11 @@ def allowed_name(name: str) -> str:
     return f"{name}-it" if name in RESERVED_NAMES else name
 
 
+def validate_name(what: str, value: str) -> str:
+    """Return `value`, the name of `what`: a kind, a slug or a tag. Raises EntryInvalid."""
+    return _validate(what, value, NAME_PATTERN, "lower-case letters, digits and hyphens")
+
+
 def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> str:
     if not isinstance(value, str) or pattern.fullmatch(value) is None:
         raise EntryInvalid(f"{what} {str(value)[:80]!r} is not allowed: use {allowed}")
@@ -200,18 +205,8 @@ def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> 
     return value
 
 
-def validate_kind(kind: str) -> str:
-    """Return `kind`. Raises EntryInvalid."""
-    return _validate("kind", kind, NAME_PATTERN, "lower-case letters, digits and hyphens")
-
-
-def validate_slug(slug: str) -> str:
-    """Return `slug`. Raises EntryInvalid."""
-    return _validate("slug", slug, NAME_PATTERN, "lower-case letters, digits and hyphens")
-
-
 def is_slug(name: str) -> bool:
-    """Whether `validate_slug` accepts it."""
+    """Whether `validate_name` accepts it."""
     return NAME_PATTERN.fullmatch(name) is not None and len(name) <= MAX_NAME_CHARACTERS
 
 
@@ -223,11 +218,6 @@ def validate_user_name(name: str) -> str:
     if name[:1] in ("", ".", "_") or len(name) > MAX_NAME_CHARACTERS or not _USER_NAME.fullmatch(name):
         raise EntryInvalid(f"{name[:80]!r} is no name of a folder or note: give it as it is shown, without slashes")
     return name
-
-
-def validate_tag(tag: str) -> str:
-    """Return `tag`. Raises EntryInvalid."""
-    return _validate("tag", tag, NAME_PATTERN, "lower-case letters, digits and hyphens")
 
 
 def validate_group(group: str) -> str:

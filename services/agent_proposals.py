@@ -19,7 +19,7 @@ from ..pipelines.scrub import scrub
 from ..runtime.errors import UsageError
 from ..runtime.layout import DEFAULT_GROUP, REVIEW
 from ..runtime.settings import Settings
-from ..runtime.slug import slugify, title_slug, validate_kind, validate_slug
+from ..runtime.slug import slugify, title_slug, validate_name
 from ..vault.automemory import COST_KIND, INDEX_KIND, TOPIC_KIND
 from ..vault.automemory import FOLDER as TOPICS_FOLDER
 from ..vault.entry import AGENT_SOURCE, DASHBOARD_KIND, PATTERN_KIND, RESEARCH_KIND, SKILL_KIND, fingerprint
@@ -84,7 +84,7 @@ class AgentProposals:
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
-        _refuse_reserved(validate_kind(kind))
+        _refuse_reserved(validate_name("kind", kind))
         heading, body = " ".join(title.split()), text.strip()
         if not heading or not body:
             raise UsageError("a memory needs a title and a text")
@@ -119,7 +119,7 @@ class AgentProposals:
     ) -> ProposalOutcome:
         """Propose a scrubbed text under the fingerprint `key`, which identifies the proposal."""
         refuse_secrets(kind, fields.slug, fields.group, fields.project)
-        wanted = validate_slug(fields.slug) if fields.slug else title_slug(str(title))
+        wanted = validate_name("slug", fields.slug) if fields.slug else title_slug(str(title))
         group = group_of(fields.group, fields.project)
         with self._journal.locked():
             old = resolve_entry(self._store, fields.replaces) if fields.replaces else None

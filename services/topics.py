@@ -18,7 +18,7 @@ from ..pipelines.topic_index import line_for, over_the_limit, rebuilt, with_line
 from ..runtime.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
-from ..runtime.slug import validate_slug
+from ..runtime.slug import validate_name
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text, topic_type
 from ..vault.fields import StoreValue
@@ -71,7 +71,7 @@ class Topics:
         self._store = store
         self._journal = journal
         self._actor = actor
-        self.project = validate_slug(project)
+        self.project = validate_name("slug", project)
         self.folder = f"{PROJECTS}/{self.project}/{FOLDER}"
         self.index_path = f"{self.folder}/{INDEX_NAME}"
 

@@ -10,7 +10,7 @@ from datetime import date
 from typing import TypeAlias
 
 from ..runtime.errors import EntryInvalid
-from ..runtime.slug import validate_group, validate_kind, validate_tag
+from ..runtime.slug import validate_group, validate_name
 from .entry import STATUSES, Source, to_link
 from .frontmatter import FieldValue
 from .scrubbed import Scrubbed
@@ -42,13 +42,13 @@ def validate_fields(fields: Mapping[str, StoreValue], *, new: bool) -> dict[str,
     if (status := checked.get("status")) is not None and status not in STATUSES:
         raise EntryInvalid(f"status {status!r} is not allowed: use one of {', '.join(STATUSES)}")
     if (kind := checked.get("kind")) is not None:
-        validate_kind(str(kind))
+        validate_name("kind", str(kind))
     if (group := checked.get("group")) is not None:
         validate_group(str(group))
     if new:
         tags = checked.get("tags")
         for tag in tags if isinstance(tags, list) else []:
-            validate_tag(str(tag))
+            validate_name("tag", str(tag))
     occurrences = checked.get("occurrences")
     if occurrences is not None and (not isinstance(occurrences, int) or occurrences < 1):
         raise EntryInvalid("occurrences must be a whole number of at least 1")
@@ -84,16 +84,13 @@ def _source_field(source: Source) -> dict[str, FieldValue] | str:
     """Return `{host, session, records}` without empty ones; only the host's name if it has nothing else."""
     if not source.session and not source.records:
         return _validate_text("source", source.host)
-    field: dict[str, FieldValue] = {}
-    if source.host:
-        field["host"] = _validate_text("source", source.host)
-    if source.session:
-        field["session"] = _validate_text("source", source.session)
-    if source.records:
-        field["records"] = [_validate_text("source", record) for record in source.records]
-    if source.said:
-        field["said"] = _validate_text("source", source.said)
-    return field
+    field: dict[str, FieldValue] = {
+        "host": _validate_text("source", source.host),
+        "session": _validate_text("source", source.session),
+        "records": [_validate_text("source", record) for record in source.records],
+        "said": _validate_text("source", source.said),
+    }
+    return {name: value for name, value in field.items() if value}
 
 
 def replace_unencodable(text: str) -> str:

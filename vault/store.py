@@ -47,7 +47,7 @@ from ..runtime.paths import (
     require_folder,
     resolve_inside,
 )
-from ..runtime.slug import validate_group, validate_kind, validate_slug
+from ..runtime.slug import validate_group, validate_name
 from .boundary import Approval, require_approval
 from .entry import Entry, content_hash, parse_entry
 from .fields import StoreValue, require_scrubbed, validate_fields
@@ -202,8 +202,8 @@ class VaultStore:
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Return the path of an entry. Raises EntryInvalid."""
-        folder = ALWAYS_LOAD if always_load else validate_kind(kind)
-        return f"{validate_group(group)}/{folder}/{validate_slug(slug)}.md"
+        folder = ALWAYS_LOAD if always_load else validate_name("kind", kind)
+        return f"{validate_group(group)}/{folder}/{validate_name('slug', slug)}.md"
 
     # Writing
 
@@ -391,27 +391,14 @@ class VaultStore:
         """Delete temporary files that killed writers left behind; return their number."""
         self.require_vault()
         removed = 0
-        limit = time.time() - older_than_seconds
-        for folder, folders, names in os.walk(self.vault):
+        for folder, folders, _ in os.walk(self.vault):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            for name in names:
-                if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
-                    removed += _removed_if_old(os.path.join(folder, name), limit)
+            removed += _clean_folder(folder, older_than_seconds)
         return removed
 
     def clean_temporaries_beside(self, path: Path) -> int:
-        """Delete what killed writers of one file outside left in its folder; return the number.
-
-        Nothing else there is touched: only plain files with the whole name that this program gives.
-        """
-        limit = time.time() - STALE_TEMPORARY_SECONDS
-        folder = os.path.dirname(os.path.realpath(path))
-        try:
-            with os.scandir(folder) as children:
-                left = [c.path for c in children if _TEMPORARY.fullmatch(c.name) and c.is_file(follow_symlinks=False)]
-        except OSError:
-            return 0
-        return sum(_removed_if_old(one, limit) for one in left)
+        """Delete what killed writers of one file outside left in its folder; return the number."""
+        return _clean_folder(os.path.dirname(os.path.realpath(path)), STALE_TEMPORARY_SECONDS)
 
     # Steps
 
@@ -620,9 +607,14 @@ def _age(path: Path | str) -> float:
     return math.inf if was_renamed or age < 0 else age
 
 
-def _removed_if_old(path: str, limit: float) -> bool:
-    with suppress(OSError):
-        if os.lstat(path).st_mtime < limit:
-            os.unlink(path)
-            return True
-    return False
+def _clean_folder(folder: str, older_than_seconds: float) -> int:
+    """Delete old files with the whole name that `_write_temporary` gives, and nothing else; return their number."""
+    limit, removed = time.time() - older_than_seconds, 0
+    with suppress(OSError), os.scandir(folder) as children:
+        for child in children:
+            if _TEMPORARY.fullmatch(child.name) and child.is_file(follow_symlinks=False):
+                with suppress(OSError):
+                    if child.stat(follow_symlinks=False).st_mtime < limit:
+                        os.unlink(child.path)
+                        removed += 1
+    return removed

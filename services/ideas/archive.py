@@ -25,7 +25,7 @@ from ...runtime.errors import (
     VaultUnavailable,
 )
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS
-from ...runtime.slug import free_slug, is_slug, slugify, validate_slug
+from ...runtime.slug import free_slug, is_slug, slugify, validate_name
 from ...vault.boundary import Consent
 from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.fields import StoreValue
@@ -189,7 +189,7 @@ def promote(journal: Journal, slug: str, *, name: str | None = None, ideas_file:
     Raises EntryNotFound, EntryExists if there is such a project, EditConflict, VaultUnavailable.
     """
     store, today = journal.store, journal.store.today()
-    project = validate_slug(name or (slug if is_slug(slug) else slugify(slug)))
+    project = validate_name("slug", name or (slug if is_slug(slug) else slugify(slug)))
     target = f"{PROJECTS}/{project}"
     path = f"{target}/{IDEA_NOTE}"
     fields: dict[str, StoreValue] = {

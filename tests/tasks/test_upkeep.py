@@ -120,7 +120,7 @@ def test_the_job_prunes_and_copies(sandbox: ForkedSandbox) -> None:
             "INSERT INTO job (kind, args, state, run_at, created_at, finished_at) "
             "SELECT 'embed.drain', '{}', value, 1.0, 1.0, 1.0 FROM json_each('[\"done\", \"cancelled\", \"dead\"]')"
         )
-    temporary = sandbox.vault / ".memoryvault-leftover.tmp"
+    temporary = sandbox.vault / ".memoryvault-7-0123456789ab.tmp"
     sandbox.memory("jobs", "schedule", "run", "logs-rotate")
     sandbox.memory("service", "worker", "--until-idle")
     with Ledger(path) as ledger:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,7 @@ from memoryvault.runtime.slug import (
     source_slug,
     title_slug,
     validate_group,
-    validate_kind,
-    validate_slug,
-    validate_tag,
+    validate_name,
 )
 from memoryvault.vault.project import project_slug
 
@@ -127,7 +126,7 @@ def test_a_taken_slug_gets_the_next_free_number(slug: str, taken: list[str], fre
     assert free_slug(slug, lambda candidate: candidate in taken) == free
 
 
-@pytest.mark.parametrize("validate", [validate_kind, validate_slug, validate_tag])
+@pytest.mark.parametrize("validate", [partial(validate_name, what) for what in ("kind", "slug", "tag")])
 @pytest.mark.parametrize("bad", ["Bad_Slug", "UPPER", "a b", "", "a/b", "..", "ä", "a\n", "x" * 201])
 def test_a_bad_name_is_refused_in_one_line(validate: object, bad: str) -> None:
     assert callable(validate)
@@ -180,8 +179,8 @@ def test_no_name_is_made_that_windows_reserves(name: str) -> None:
     assert slugify(f"{name} 2") == f"{name.lower()}-2"
 
 
-@pytest.mark.parametrize("validate", [validate_kind, validate_slug, validate_group])
+@pytest.mark.parametrize("validate", [partial(validate_name, "kind"), partial(validate_name, "slug"), validate_group])
 def test_a_name_that_windows_reserves_is_refused(validate: Callable[[str], str]) -> None:
     with pytest.raises(EntryInvalid, match="a name that Windows reserves"):
         validate("con")
-    assert validate_tag("con") == "con", "a tag is no name of a file"
+    assert validate_name("tag", "con") == "con", "a tag is no name of a file"
