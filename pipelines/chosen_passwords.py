@@ -53,7 +53,7 @@ SAID_SIGNS = (
     "root", "guest", "ssh", "ftp", "connect", "benutzer", "zugang", "anmelde", "basic auth", "enter ", "try ",
     "usuario", "utilisateur", "identifiant", "get in", "unlock", "open the ", "decrypt", "authenticat",
 )  # fmt: skip
-"""Only lines with one of these, in small letters, are searched."""
+"""Only a text with one of these, in small letters, is searched."""
 _SAID_BEFORE = re.compile(
     rf"(?i)(?<![^\s\"'`(])(?P<value>[^\s\"'`]{{6,64}})[\"'`]?\s(?:as|is|for|als|ist|como|comme)\s"
     rf"(?:[\w-]{{1,12}}\s){{0,3}}"
@@ -148,25 +148,25 @@ def _is_name(token: str) -> bool:
     )
 
 
-def chosen_passwords(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) of each password in characters [start, end) of the text."""
-    for intro in _PASSWORD.finditer(text, start, end):
-        yield from _after(text, intro, end, is_password=True)
-    for intro in _LOGIN.finditer(text, start, end):
-        yield from _after(text, intro, end, is_password=False)
-        yield from _before(text, intro, start)
-    for match in _SAID_BEFORE.finditer(text, start, end):
+def chosen_passwords(text: str) -> Iterator[tuple[int, int]]:
+    """Yield [start, end) of each password in the text."""
+    for intro in _PASSWORD.finditer(text):
+        yield from _after(text, intro, is_password=True)
+    for intro in _LOGIN.finditer(text):
+        yield from _after(text, intro, is_password=False)
+        yield from _before(text, intro)
+    for match in _SAID_BEFORE.finditer(text):
         if shape_of(match["value"]) and _is_no_term(match["value"]):
             yield match.span("value")
-    for match in _PHRASE.finditer(text, start, end):
+    for match in _PHRASE.finditer(text):
         if not is_placeholder(match["value"], quoted=True):
             yield match.span("value")
 
 
-def _after(text: str, intro: re.Match[str], end: int, *, is_password: bool) -> Iterator[tuple[int, int]]:
+def _after(text: str, intro: re.Match[str], *, is_password: bool) -> Iterator[tuple[int, int]]:
     """Yield the first token after an introduction, on its line, with a shape that suffices there."""
-    line_end = text.find("\n", intro.end(), min(end, intro.end() + 160))
-    line_end = line_end if line_end >= 0 else min(end, intro.end() + 160)
+    line_end = text.find("\n", intro.end(), intro.end() + 160)
+    line_end = line_end if line_end >= 0 else min(len(text), intro.end() + 160)
     before = intro.group()
     for count, token in enumerate(_TOKEN.finditer(text, intro.end(), line_end)):
         if count >= _NEXT_TOKENS:
@@ -202,11 +202,11 @@ def _is_no_term(word: str) -> bool:
     return len(word) >= 6 and (not _NUMBERED_WORD.match(word) or _WORD_OF_A_PERSON.match(word) is not None)
 
 
-def _before(text: str, intro: re.Match[str], start: int) -> Iterator[tuple[int, int]]:
+def _before(text: str, intro: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Yield the tokens just before "… to log in" that look like nothing but a password."""
-    low = max(start, intro.start() - 60)
+    low = max(0, intro.start() - 60)
     low = max(low, text.rfind("\n", low, intro.start()) + 1)
-    while start < low < intro.start() and not text[low - 1].isspace():
+    while 0 < low < intro.start() and not text[low - 1].isspace():
         low += 1
     for token in _TOKEN.finditer(text, low, intro.start()):
         at, word = _bare(token)

@@ -41,26 +41,15 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
-# The patterns are tried only near one of these words (and of those of the rules): plain searches cost a twentieth of
-# an alternation over every line.
+# The patterns are tried only in a text with one of these words.
 _NAME_HINTS = (
     "pass", "pswd", "pwd", "pw:", "pw=", "pw ", 'pw"', "psk", "contrase", "secret", "tok", "key", "licens", "cred",
     "auth", "bearer", "api", "密钥", "秘钥",
     "pat:", "pat=", 'pat"', "pat'", "_pat", "salt", "postmark", "sendgrid", "mailgun", "crumb",
 )  # fmt: skip
-MIN_HINT_BYTES = 3
-"""A shorter sign of a rule is in every other line, so that no lines are chosen by it."""
-_HINTS = tuple(
-    sign
-    for sign in {*_NAME_HINTS, *SAID_SIGNS, *(sign for rule in INTRODUCED for sign in rule.signs)}
-    if len(sign.encode()) >= MIN_HINT_BYTES
-)
-_ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 MAX_SPACES = 3
 """A value with more blanks is a sentence, not a passphrase."""
 MAX_PHRASE_CHARS = 64
-HINT_REACH_CHARS = 1300
-"""Most characters between a name and its value on the same line."""
 _VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
 # In source code a value ends at the same quote; inside a string, where quotes are escaped, at the next backslash.
 _QUOTED = re.compile(
@@ -73,77 +62,32 @@ _VALUE_END = re.compile(r"[,;)\]}<>|]|&(?=&|\Z|amp;|[\w.%-]{1,40}=)|\\[nrt\"']|\
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, kind) of each secret with a name, of the rules' and of passwords in sentences.
-
-    Only the text near a word like "token" is searched.
-    """
-    for line_start, line_end in _hinted_lines(text):
-        lines = text[line_start:line_end].lower()
-        if any(hint in lines for hint in _NAME_HINTS):
-            yield from _assignments(text, line_start, line_end)
-        if any(sign in lines for sign in SAID_SIGNS):
-            for start, end in chosen_passwords(text, line_start, line_end):
-                yield start, end, "PASSWORD"
-        for rule in INTRODUCED:
-            if not any(sign in lines for sign in rule.signs):
-                continue
-            for match in rule.pattern.finditer(text, line_start, line_end):
-                start, end = rule.span(match)
-                value = text[start:end].rstrip(".,;:)\\")
-                if text.startswith(" ", start + len(value)):
-                    value = _to_quote(text, start, start, line_end) or value
-                if rule.check(match, value):
-                    yield start, start + len(value), rule.kind
-
-
-def _hinted_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Yield ranges of a few lines around the words that name secrets, joined where they meet."""
-    start = end = -1
-    for hint in _hint_positions(text):
-        if hint < end - HINT_REACH_CHARS:
-            continue
-        # From the line before to the second one after: a call may have one argument on each line.
-        earliest = max(0, hint - 300)
-        line_start = max(text.rfind("\n", earliest, max(earliest, text.rfind("\n", earliest, hint))) + 1, earliest)
-        line_end = hint
-        limit = min(len(text), hint + 2 * HINT_REACH_CHARS)
-        for _ in range(3):
-            newline = text.find("\n", line_end, limit)
-            line_end = limit if newline < 0 else newline + 1
-        if line_start <= end:
-            end = max(end, line_end)
-        else:
-            if end > start:
-                yield start, end
-            start, end = line_start, line_end
-    if end > start:
-        yield start, end
-
-
-def _hint_positions(text: str) -> list[int]:
+    """Yield (start, end, kind) of each secret with a name, of the rules' and of passwords in sentences."""
     lowered = text.lower()
-    if len(lowered) != len(text):
-        # A few letters have another length in lower case; only ASCII matters here.
-        lowered = text.translate(_ASCII_LOWER)
-    found: list[int] = []
-    for word in _HINTS:
-        position = lowered.find(word)
-        while position >= 0:
-            found.append(position)
-            position = lowered.find(word, position + len(word))
-    found.sort()
-    return found
+    if any(hint in lowered for hint in _NAME_HINTS):
+        yield from _assignments(text)
+    if any(sign in lowered for sign in SAID_SIGNS):
+        for start, end in chosen_passwords(text):
+            yield start, end, "PASSWORD"
+    for rule in INTRODUCED:
+        for match in rule.pattern.finditer(text) if any(sign in lowered for sign in rule.signs) else ():
+            start, end = rule.span(match)
+            value = text[start:end].rstrip(".,;:)\\")
+            if text.startswith(" ", start + len(value)):
+                value = _to_quote(text, start, start) or value
+            if rule.check(match, value):
+                yield start, start + len(value), rule.kind
 
 
-def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    position = start
-    while (name := _NAME.search(text, position, end)) is not None:
+def _assignments(text: str) -> Iterator[tuple[int, int, str]]:
+    position = 0
+    while (name := _NAME.search(text, position)) is not None:
         word = name.group("password") or name.group("key")
         if word.lower() in _SHORT_NAMES and _goes_on(word, name.group("after")):
             position = name.start() + len(word)
             continue
         position = name.end()
-        value, value_start, quoted = _value_after(text, name, end)
+        value, value_start, quoted = _value_after(text, name)
         if not value:
             continue
         password = name.group("password") is not None or _PASSWORD_IN_NAME.search(name.group("after")) is not None
@@ -173,11 +117,11 @@ def _goes_on(word: str, after: str) -> bool:
 _DOTS = re.compile(r"\.\.\.|…")
 
 
-def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bool]:
+def _value_after(text: str, name: re.Match[str]) -> tuple[str, int, bool]:
     at = name.end()
-    if _EMPTY.match(text, at, end):
+    if _EMPTY.match(text, at):
         return "", at, True
-    if (quoted := _QUOTED.match(text, at, end)) is not None:
+    if (quoted := _QUOTED.match(text, at)) is not None:
         group = "value" if quoted.group("value") is not None else "escaped"
         value = quoted.group(group).rstrip()
         if (dots := _DOTS.search(value)) is not None and dots.start() >= MIN_TOKEN_CHARS:
@@ -188,19 +132,19 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
             # A sentence follows: the value was its first word.
             return value.partition(" ")[0].rstrip(".,:;"), quoted.start(group), False
         return value, quoted.start(group), True
-    bare = _VALUE.match(text, at, end)
+    bare = _VALUE.match(text, at)
     if bare is None:
         return "", at, False
     value = bare.group("value")
     # `Password=abc;Database=…`, `token=abc&x=…`, `{token: abc}`.
-    if (whole := _to_quote(text, name.start(), bare.start("value"), end)) is not None and whole.startswith(value + " "):
+    if (whole := _to_quote(text, name.start(), bare.start("value"))) is not None and whole.startswith(value + " "):
         return whole, bare.start("value"), True
     if (stop := _VALUE_END.search(value)) is not None and stop.start() > 0:
         value = value[: stop.start()]
     return value.rstrip(".,:"), bare.start("value"), bool(bare.group("lead"))
 
 
-def _to_quote(text: str, opening: int, start: int, end: int) -> str | None:
+def _to_quote(text: str, opening: int, start: int) -> str | None:
     """Return the text from `start` to the quote that closes the one before `opening`: `'pw=two words'`.
 
     None without such quotes, or if a sentence stands between.
@@ -210,7 +154,7 @@ def _to_quote(text: str, opening: int, start: int, end: int) -> str | None:
     quote = text[opening - 1 : opening]
     if not quote or quote not in "\"'":
         return None
-    close = text.find(quote, start, min(end, start + MAX_PHRASE_CHARS))
+    close = text.find(quote, start, start + MAX_PHRASE_CHARS)
     value = text[start:close] if close > start else "\n"
     return value if value.count(" ") <= MAX_SPACES and "\n" not in value else None
 

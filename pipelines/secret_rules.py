@@ -1,7 +1,6 @@
 """The rules for secrets, as `secret_rules.toml` has them.
 
-SHAPES are recognised by their form alone, in the whole text (`scrub`); INTRODUCED by the words before them, in the
-lines around one of their signs (`named_secrets`).
+SHAPES are recognised by their form alone (`scrub`); INTRODUCED by the words before them (`named_secrets`).
 """
 
 from __future__ import annotations
