@@ -137,12 +137,17 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
     as_folder = Path(name).expanduser()
     if as_folder.is_absolute() or name.startswith("~"):
         return _location_of_folder(str(as_folder), as_folder)
-    folder = models_folder / name.replace("/", "--")
+    folder = folder_of(name, models_folder)
     if not folder.is_dir():
         raise ModelUnavailable(
             f"the model {name!r} is not on this machine: `memory config model use {name}` downloads it after asking"
         )
     return _location_of_folder(name, folder)
+
+
+def folder_of(name: str, models_folder: Path) -> Path:
+    """Return the folder of a downloaded model."""
+    return models_folder / name.replace("/", "--")
 
 
 def extra_of(library: str) -> str:

@@ -518,12 +518,10 @@ class RecallEngine:
             elif state.query.is_prompt and any(is_near_duplicate(hit.excerpt, other.excerpt) for other in hits):
                 state.reject(scored, SAYS_THE_SAME)
             else:
-                hits.append(replace(hit, is_weak=self._is_weak(scored, state)))
+                limit = threshold(self._eagerness, by_meaning=scored.dense is not None)
+                is_strong = scored.is_answer or scored.log_odds >= limit or _has_the_word(scored, state)
+                hits.append(replace(hit, is_weak=not is_strong))
         return hits
-
-    def _is_weak(self, scored: ScoredEntry, state: _RecallState) -> bool:
-        limit = threshold(self._eagerness, by_meaning=scored.dense is not None)
-        return not (scored.is_answer or scored.log_odds >= limit or _has_the_word(scored, state))
 
     def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         """Return the newest entries that the filter admits: the user asked for them, though none has the words."""

@@ -157,14 +157,8 @@ def matches(tree: Filter, row: Mapping[str, Any]) -> bool:
     return admits_row(tree.sql, tree.parameters, row)
 
 
-class _InMemory(threading.local):
-    """A connection for each thread."""
-
-    def __init__(self) -> None:
-        self.connection = apsw.Connection(":memory:")
-
-
-_in_memory = _InMemory()
+_in_memory = apsw.Connection(":memory:")
+_lock = threading.Lock()
 _COLUMNS = [name for name, _ in schema.ENTRY_META_COLUMNS]
 _ROW = f"WITH m ({', '.join(_COLUMNS)}) AS (VALUES ({', '.join('?' * len(_COLUMNS))}))"
 
@@ -176,7 +170,8 @@ def admits_row(condition: str, parameters: Sequence[str], row: Mapping[str, Any]
     bound = (*(values.get(name) for name in _COLUMNS), *parameters)
     # A path or an argument of a command may be no UTF-8, which no database holds.
     storable = [each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in bound]
-    return bool(_in_memory.connection.execute(f"{_ROW} SELECT {condition} FROM m", storable).get)
+    with _lock:
+        return bool(_in_memory.execute(f"{_ROW} SELECT {condition} FROM m", storable).get)
 
 
 @dataclass(frozen=True)
@@ -274,10 +269,10 @@ class _Parser:
                 return inside if operator == "=" else negated(inside)
             whole_day = first == last
             if operator == ">":
-                return within(key, _day_after(last) if whole_day else first, "9999-12-31")
+                return within(key, _shifted(last, 1) if whole_day else first, "9999-12-31")
             if operator == ">=":
                 return within(key, first, "9999-12-31")
-            return within(key, "0001-01-01", last if operator == "<=" else _day_before(first))
+            return within(key, "0001-01-01", last if operator == "<=" else _shifted(first, -1))
         if operator not in ("=", "!="):
             raise _usage(f"{key} is compared with = or !=, not {operator} (dates: created, updated)")
         value = value.removeprefix("#") if key == "tag" else value
@@ -335,14 +330,11 @@ def _subtract(today: date, count: int, unit: str) -> date:
         return date.min
 
 
-def _day_after(day: str) -> str:
-    parsed = date.fromisoformat(day)
-    return parsed.isoformat() if parsed == date.max else (parsed + timedelta(days=1)).isoformat()
-
-
-def _day_before(day: str) -> str:
-    parsed = date.fromisoformat(day)
-    return "0000-00-00" if parsed == date.min else (parsed - timedelta(days=1)).isoformat()
+def _shifted(day: str, days: int) -> str:
+    try:
+        return (date.fromisoformat(day) + timedelta(days=days)).isoformat()
+    except OverflowError:
+        return day if days > 0 else "0000-00-00"
 
 
 def _usage(what: str) -> UsageError:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ..runtime.errors import ModelUnavailable, UsageError
 from ..runtime.json_text import parse_json
 from ..runtime.layout import open_private
-from .embedder import CHECKSUM_FILE, DEFAULT_MODEL, ModelLocation, verify_model
+from .embedder import CHECKSUM_FILE, DEFAULT_MODEL, ModelLocation, folder_of, verify_model
 
 if TYPE_CHECKING:
     import httpx
@@ -93,11 +93,6 @@ def endpoint_of(env: Mapping[str, str]) -> str:
 def is_hub_name(name: str) -> bool:
     """Whether `name` can be a model's name on a hub, as in BAAI/bge-large-en-v1.5."""
     return _NAME.fullmatch(name) is not None and ".." not in name
-
-
-def folder_of(name: str, models_folder: Path) -> Path:
-    """Return the folder of a downloaded model."""
-    return models_folder / name.replace("/", "--")
 
 
 def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgress | None = None) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..runtime.errors import ModelUnavailable
 from ..runtime.lock import hold_lock
 from ..runtime.settings import Settings
-from .embedder import CHECKSUM_FILE, ModelLocation, locate_model, verify_model
+from .embedder import CHECKSUM_FILE, ModelLocation, folder_of, locate_model, verify_model
 from .model_download import PARTIAL_FOLDER
 
 NAME = "sentence-transformers/all-mpnet-base-v2"
@@ -28,7 +28,7 @@ _INSIDE = "all-mpnet-base-v2"
 
 def folder_in(models_folder: Path) -> Path:
     """Return where the model is, or would be, unpacked; a download from the hub lies there, too."""
-    return models_folder / NAME.replace("/", "--")
+    return folder_of(NAME, models_folder)
 
 
 def is_here(models_folder: Path) -> bool:

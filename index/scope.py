@@ -72,13 +72,6 @@ class Scope:
             named |= _FOLDERS_OF_STATUS.get(status, frozenset())
         return HIDDEN_FOLDERS - named
 
-    def _places(self) -> frozenset[str]:
-        """Special folders that are searched for a prompt."""
-        return frozenset({"", ALWAYS_LOAD}) | self._named_folders
-
-    def _hidden_kinds(self) -> frozenset[str]:
-        return self.exclude_kinds - named_values(self.filter, "kind")
-
     def sql(self) -> tuple[str, list[str]]:
         """Build a condition over entry_meta as `m`, and its parameters."""
         parts: list[str] = []
@@ -101,10 +94,10 @@ class Scope:
             add(status, _json_list(self._named_statuses))
         add(f"m.special NOT IN {_LIST}", _json_list(self._hidden_folders()))
         if self.is_prompt:
-            add(f"m.special IN {_LIST}", _json_list(self._places()))
+            add(f"m.special IN {_LIST}", _json_list(self._named_folders | {"", ALWAYS_LOAD}))
         if self.exclude_always_load:
             add("m.always_load = 0")
-        if kinds := self._hidden_kinds():
+        if kinds := self.exclude_kinds - named_values(self.filter, "kind"):
             add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _json_list(kinds))
         if not self.any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")

@@ -178,7 +178,8 @@ def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mod
     )
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
     is_hint = tier is Tier.LOW and not (candidate.standing_rule or candidate.claimed_rule)
-    if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}):
+    sessions = living.sessions | {candidate.session}
+    if tier is Tier.LOW and occurrences >= REVIEW_OCCURRENCES and len(sessions) >= LEAST_SESSIONS:
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
     # Only the user's own words are saved unasked (`_lives`), also when something is seen often. A rule that is stated
     # outright needs no decision, unless it would replace another one.
@@ -211,11 +212,6 @@ def _strengthened(candidate: Candidate, living: Known, tier: Tier, why: str, mod
 def _moved(path: str, destination: str) -> str:
     """Return the new path of an entry that moves: it keeps its name, which may be linked."""
     return f"{destination.rpartition('/')[0]}/{path.rpartition('/')[2]}"
-
-
-def is_pattern(occurrences: int, sessions: Collection[str]) -> bool:
-    """Whether something was seen often enough to ask the user, and in more than one session."""
-    return occurrences >= REVIEW_OCCURRENCES and len(sessions) >= LEAST_SESSIONS
 
 
 def is_further_finding(candidate: Candidate, sessions: Collection[str]) -> bool:

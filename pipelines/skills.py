@@ -216,7 +216,8 @@ def plan_skills(
             default=None,
         )
         if entry is None or is_archived(entry):
-            target = _free(entry_name(skill), used)
+            name = free_slug(entry_name(skill), lambda slug: f"{SKILLS}/{slug}.md" in used)
+            target = f"{SKILLS}/{name}.md"
             used.add(target)
             steps.append(SkillStep(skill, entry, target))
         elif _differing(entry, skill):
@@ -237,7 +238,3 @@ def _differing(entry: Entry, skill: Skill) -> set[str]:
 def _is_moved(entry: Entry, skill: Skill) -> bool:
     differing = _differing(entry, skill)
     return "repo" not in differing and not differing.issuperset(("name", "digest"))
-
-
-def _free(name: str, used: Collection[str]) -> str:
-    return f"{SKILLS}/{free_slug(name, lambda slug: f'{SKILLS}/{slug}.md' in used)}.md"

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import VaultUnavailable
@@ -23,15 +24,13 @@ _FIRST_WAIT_SECONDS = 0.001
 _LONGEST_WAIT_SECONDS = 0.05
 
 
+@dataclass
 class _FileLock:
     """The state of one lock file in this process."""
 
-    __slots__ = ("depth", "descriptor", "thread_lock")
-
-    def __init__(self) -> None:
-        self.thread_lock = threading.RLock()
-        self.depth = 0
-        self.descriptor = -1
+    thread_lock: threading.RLock = field(default_factory=threading.RLock)
+    depth: int = 0
+    descriptor: int = -1
 
 
 _locks: dict[str, _FileLock] = {}

@@ -15,14 +15,6 @@ BLANKS = 100
 _TAG = re.compile(r"(?:<|&lt;)\s{0,3}(?P<closes>/?)\s{0,3}private(?:\s[^<>]{0,100}?)?\s{0,3}(?:>|&gt;)", re.IGNORECASE)
 
 
-def may_have_private_tag(text: str) -> bool:
-    """Whether there may be a tag, plain or escaped (`&lt;`). A quick test, since most texts have none.
-
-    It searches for `vate`, without the `i`: the tag's pattern, which ignores case, also takes the Turkish `İ` and `ı`.
-    """
-    return ("<" in text or "&" in text) and "vate" in text.lower()
-
-
 def find_private_spans(text: str) -> list[tuple[int, int]]:
     """Return [start, end) of each passage with its tags, in order, not overlapping; a nested one is part of the outer.
 

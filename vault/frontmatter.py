@@ -263,7 +263,7 @@ def _set_one(lines: list[str], key: str, value: FieldValue, newline: str) -> Non
     if isinstance(loaded, dict) and _same(loaded.get(key), _reread(key, value)):
         return
     if len(written) == 1 and field.end == field.start + 1:
-        comment = _comment(lines[field.start], field.value_at)
+        comment = _UNCOMMENTED.sub("", lines[field.start][field.value_at :].rstrip("\r"), count=1)
         written = [written[0].rstrip("\r") + comment + carriage]
     lines[field.start : field.end] = written
 
@@ -284,11 +284,6 @@ def _insertion_point(lines: Sequence[str], key: str) -> int:
 
 def _end_of(fields: Sequence[_Field], lines: Sequence[str]) -> int:
     return max((field.end for field in fields), default=len(lines))
-
-
-def _comment(line: str, value_at: int) -> str:
-    """Return the comment at the end of a one-line field, with the blanks before it; '' for none."""
-    return _UNCOMMENTED.sub("", line[value_at:].rstrip("\r"), count=1)
 
 
 def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:

@@ -6,7 +6,7 @@ No file is opened, and none is asked for its state.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -72,7 +72,7 @@ def list_folders(
                 folders = [child.name for child in children if child.is_dir(follow_symlinks=False)]
         if is_wanted:
             notes.sort()
-            copies = _conflict_copies(notes)
+            copies = frozenset(filter(is_conflict_copy, notes))
             yield (
                 prefix,
                 NotePaths(
@@ -129,12 +129,6 @@ def list_left_out(vault: Path) -> LeftOut:
                 elif is_note and child.is_file() and not is_downloaded_child(child):
                     left_out.in_the_cloud.append(path)
     return LeftOut(sorted(left_out.links), sorted(left_out.in_the_cloud), sorted(failed.values()))
-
-
-def _conflict_copies(names: Sequence[str]) -> frozenset[str]:
-    if "conflict" not in "/".join(names).lower():  # One question in the place of thousands.
-        return frozenset()
-    return frozenset(filter(is_conflict_copy, names))
 
 
 def list_notes(vault: Path) -> NotePaths:

@@ -168,16 +168,9 @@ def read_marker(path: str) -> Marker | None:
     session_id = values.get("session_id", "")
     if not is_session_id(session_id) or not os.path.basename(path).startswith(_PREFIX + session_id + "."):
         return None
-    return Marker(
-        session_id,
-        values.get("started_at", ""),
-        values.get("source", "unknown"),
-        values.get("transcript", ""),
-        values.get("cwd", ""),
-        values.get("host", ""),
-        _bytes(values.get("offset", "0")),
-        _bytes(values.get("resume", values.get("offset", "0"))),
-    )
+    texts: dict[str, Any] = {name: values[name] for name in _TEXTS if name in values}
+    offset = values.get("offset", "0")
+    return Marker(**texts, offset=_bytes(offset), resume=_bytes(values.get("resume", offset)))
 
 
 def _bytes(text: str) -> int:

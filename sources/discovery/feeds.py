@@ -49,7 +49,8 @@ def _parsed(body: bytes, url: str, content_type: str) -> Any:
 
     headers = {"content-type": content_type, "content-location": url}
     try:
-        if _declares_entities(convert_to_utf8(headers, body, {})):
+        text = convert_to_utf8(headers, body, {})
+        if _DECLARATION.search(text) and _ENTITY.search(text):
             raise FeedInvalid("it declares XML entities of its own: refused")
         return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:
@@ -73,10 +74,6 @@ def _page_of(link: str, url: str) -> str:
 
 def _is_feed(parsed: Any) -> bool:
     return bool(parsed.get("version") or parsed.get("entries"))
-
-
-def _declares_entities(body: bytes) -> bool:
-    return _DECLARATION.search(body) is not None and _ENTITY.search(body) is not None
 
 
 def _entry(entry: Any, base: str, page: str) -> SourceItem | None:

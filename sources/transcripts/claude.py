@@ -137,7 +137,7 @@ class ClaudeReader(TranscriptReader):
             return ()
         if _is_headless(record):
             if kind == "user":
-                self._drop_pending(_content_text(record))  # `claude -p` queues its prompt first.
+                self._drop_pending("\n".join(_texts(_content(record))))  # `claude -p` queues its prompt first.
             return ()
         # A note of the host may have the id of the message behind it.
         if self._is_repeated(f"{kind} {record.get('isMeta') is True}", as_text(record.get("uuid"))):
@@ -156,13 +156,13 @@ class ClaudeReader(TranscriptReader):
     # --- the user ---
 
     def _user(self, record: dict[str, Any]) -> Iterator[Turn]:
-        results = list(_blocks(record, "tool_result"))
+        results = [each for each in map(as_object, as_list(_content(record))) if each.get("type") == "tool_result"]
         for block in results:
             yield from self._outcome(record, block, is_alone=len(results) == 1)
         if not _is_from_user(record) or as_object(record.get("message")).get("role", "user") != "user":
-            self._drop_pending(_content_text(record))
+            self._drop_pending("\n".join(_texts(_content(record))))
             return
-        texts = _texts(record)
+        texts = _texts(_content(record))
         # Blocks after a command's block are the text of the command.
         raw = texts[0] if texts and _COMMAND.fullmatch(texts[0]) else "\n".join(texts)
         if bash := _BASH_INPUT.match(raw):
@@ -238,7 +238,7 @@ class ClaudeReader(TranscriptReader):
         attachment = as_object(record.get("attachment"))
         if attachment.get("type") != "queued_command":
             return
-        prompt = _joined(attachment.get("prompt"))
+        prompt = "\n".join(_texts(attachment.get("prompt")))
         is_users = attachment.get("commandMode", "prompt") == "prompt"
         if not (is_users and _is_from_user(attachment) and _is_from_user(record)):
             self._drop_pending(prompt)
@@ -290,7 +290,7 @@ class ClaudeReader(TranscriptReader):
         call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, None) or ToolEvent("", call)
         offered = self._offered.pop(call, frozenset())
-        output = _joined(block.get("content"))
+        output = "\n".join(_texts(block.get("content")))
         is_error = block.get("is_error") is True
         denial = record.get("toolDenialKind")
         if is_error and (denial == USER_REJECTED or (denial is None and output.startswith(_REFUSES))):
@@ -449,26 +449,12 @@ def _is_one_text(content: object) -> bool:
     return is_plain and len(texts) == 1 and not has_machines_form(texts[0])
 
 
-def _blocks(record: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-    """Yield the blocks of a type in a record's message."""
-    for block in map(as_object, as_list(as_object(record.get("message")).get("content"))):
-        if block.get("type") == kind:
-            yield block
+def _content(record: dict[str, Any]) -> object:
+    return as_object(record.get("message")).get("content")
 
 
-def _texts(record: dict[str, Any]) -> list[str]:
-    content = as_object(record.get("message")).get("content")
+def _texts(content: object) -> list[str]:
+    """Return the texts of a message, a result or a prompt, which is a string or blocks."""
     if isinstance(content, str):
         return [content]
-    return [as_text(block.get("text")) for block in _blocks(record, "text")]
-
-
-def _content_text(record: dict[str, Any]) -> str:
-    return "\n".join(_texts(record))
-
-
-def _joined(content: object) -> str:
-    """Return the text of a result or prompt, which is a string or blocks."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(as_text(block.get("text")) for block in map(as_object, as_list(content)))
+    return [as_text(block.get("text")) for block in map(as_object, as_list(content)) if block.get("type") == "text"]

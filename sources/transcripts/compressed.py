@@ -15,8 +15,7 @@ import subprocess
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, NamedTuple, Protocol, cast
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
 SUFFIX = ".zst"
 IN_DATABASE = ".db#"
@@ -27,15 +26,8 @@ _MODULES = ("compression.zstd", "backports.zstd")
 _SKIPPED_BYTES = 1 << 20
 
 
-class ByteStream(Protocol):
-    """A file to read from an offset. `read` returns fewer bytes than requested only at the end."""
-
-    def __enter__(self) -> ByteStream: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-    def read(self, size: int) -> bytes: ...
-    def seek(self, offset: int) -> object: ...
+ByteStream: TypeAlias = io.FileIO | io.BufferedIOBase
+"""A file to read from an offset. `read` returns fewer bytes than requested only at the end."""
 
 
 def open_regular(path: Path) -> io.FileIO:
@@ -89,13 +81,13 @@ def open_bytes(path: Path) -> ByteStream:
     if IN_DATABASE in path.name:
         from .opencode import open_session
 
-        return cast(ByteStream, open_session(path))
+        return open_session(path)
     if path.suffix == SUFFIX:
         return _Unpacked(open_regular(path))
-    return cast(ByteStream, open_regular(path))
+    return open_regular(path)
 
 
-class _Unpacked:
+class _Unpacked(io.BufferedIOBase):
     """The text of a compressed file, unpacked by a Python module if there is one, else by the program zstd."""
 
     def __init__(self, file: io.FileIO) -> None:
@@ -105,27 +97,25 @@ class _Unpacked:
         self._errors: tuple[type[Exception], ...] = (EOFError,)
         self._position = 0
 
-    def __enter__(self) -> _Unpacked:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._end()
         self._file.close()
+        super().close()
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int | None = -1, /) -> bytes:
         """Read on. Raises OSError."""
         if self._text is None:
             self._text = self._begin()
         try:
-            data = self._text.read(size)
+            data = self._text.read(-1 if size is None else size)
         except self._errors as error:
             raise OSError(errno.EIO, DAMAGED) from error
-        if len(data) < size and self._process is not None and self._process.wait() != 0:
+        if len(data) < (size or 0) and self._process is not None and self._process.wait() != 0:
             raise OSError(errno.EIO, DAMAGED)
         self._position += len(data)
         return data
 
-    def seek(self, offset: int) -> None:
+    def seek(self, offset: int, _whence: int = 0, /) -> int:
         """Go to an offset of the text, or to its end if that comes first. Raises OSError.
 
         All bytes up to it are unpacked: from the beginning again for an offset before the current one.
@@ -136,6 +126,7 @@ class _Unpacked:
             self._text, self._process, self._position = None, None, 0
         while self._position < offset and self.read(min(_SKIPPED_BYTES, offset - self._position)):
             pass
+        return self._position
 
     def _end(self) -> None:
         if self._text is not None:

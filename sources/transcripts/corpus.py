@@ -113,16 +113,14 @@ def describe(path: Path, host: str | None = None) -> Transcript | None:
     header = open_transcript(path, 0, host).header()
     if header.headless:
         return None
-    beginning = first.data if not first.too_long else _beginning(path)
+    beginning = first.data
+    if first.too_long:
+        with open_bytes(path) as file:
+            beginning = file.read(IDENTITY_BYTES)
     digest = hashlib.blake2b(header.session.encode("utf-8", "replace"), digest_size=8)
     digest.update(b"\0" + beginning.rstrip())
     identity = f"{host}-{digest.hexdigest()}"
     return Transcript(path, host, header.session, identity, status.size, status.modified, header.cwd or "")
-
-
-def _beginning(path: Path) -> bytes:
-    with open_bytes(path) as file:
-        return file.read(IDENTITY_BYTES)
 
 
 def claude_cleanup_days(config_dir: Path) -> int:

@@ -111,7 +111,9 @@ class GeminiReader(TranscriptReader):
         use_id = as_text(call.get("id"))
         yield self._tool_use(record, use_id, as_text(call.get("name")), arguments)
         event = self._calls.pop(use_id)
-        output = without_context("\n".join(_outputs(call)))
+        results = map(as_object, as_list(call.get("result")))
+        answers = [as_object(as_object(result.get("functionResponse")).get("response")) for result in results]
+        output = without_context("\n".join(as_text(one.get("output")) or as_text(one.get("error")) for one in answers))
         failed = False
         if event.command:
             output, failed = read_shell_output(output)
@@ -175,9 +177,3 @@ def _read_typed(path: Path) -> list[tuple[str, str, str]] | None:
         for entry in map(as_object, entries)
         if entry.get("type") == "user"
     ]
-
-
-def _outputs(call: dict[str, Any]) -> Iterator[str]:
-    for result in map(as_object, as_list(call.get("result"))):
-        response = as_object(as_object(result.get("functionResponse")).get("response"))
-        yield as_text(response.get("output")) or as_text(response.get("error"))

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ...runtime.private import strip_private
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .compressed import ByteStream, open_bytes
 from .lines import as_text, begins_line, clean, lines_from, one_line, parse_object, records_within, shorten
 from .typed_list import NO_LIST, TypedList
-from .whose_words import apart_ranges, pasted_ranges, strip_private
+from .whose_words import apart_ranges, pasted_ranges
 
 ENTERED = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 """Origins of what was entered at the prompt, and so is in the list of typed lines, where there is one."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from ...runtime import private
+from ...runtime.private import mark_private
 from ...vault.typed_text import typed_text, words_to_agent
 from .lines import clean
 
@@ -35,10 +35,7 @@ def own_text(text: str) -> str:
 
     A private passage inside a sentence is replaced by a mark.
     """
-    text = clean(text)
-    if private.may_have_private_tag(text):
-        text = private.mark_private(text)
-    text = typed_text(text)
+    text = typed_text(mark_private(clean(text)))
     if text.startswith("# Context from my IDE setup:"):
         text = _IDE_REQUEST.sub("", text)
     if "[" in text:
@@ -62,11 +59,6 @@ def has_machines_form(text: str) -> bool:
     A person's message begins with a letter, a digit or a mark of `_PERSONS_FORM`: 637 of 646 typed messages do.
     """
     return _PERSONS_FORM.match(_IMAGE_MARK.sub("", clean(text)).lstrip()) is None
-
-
-def strip_private(text: str) -> str:
-    """Return the text without `<private>` passages. One whose opening tag was cut off begins with the text."""
-    return private.strip_private(text) if private.may_have_private_tag(text) else text
 
 
 SHORTEST_LABEL = 5
