@@ -10,7 +10,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -25,9 +24,6 @@ from .scope import Scope
 
 _PROGRESS_STEPS = 2_000
 """SQLite's virtual-machine steps between two looks at the clock (well below a millisecond)."""
-
-_effective_day = lru_cache(4096)(effective_day)
-"""Cached, since a recall asks for the days of hundreds of entries, most of them the same."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class EntryRow:
             path=self.path,
             kind=self.kind or "",
             confidence=self.confidence or "",
-            updated=_effective_day(self.surfaced_at, self.created, self.updated),
+            updated=effective_day(self.surfaced_at, self.created, self.updated),
             occurrences=self.occurrences,
             is_local=bool(project) and (self.project or "").lower() == project,
         )

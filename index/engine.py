@@ -35,7 +35,7 @@ from .query import QueryAnalysis, analyse, refine
 from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import DenseHit, EntryFacts, KeywordHit, ScoredEntry, WordEvidence, fuse, fuse_by_kind, is_near_duplicate
 from .scope import Scope
-from .search_reader import KEYWORD_LIMIT, POOLED_READERS, ReaderPool, SearchReader
+from .search_reader import KEYWORD_LIMIT, ReaderPool, SearchReader
 from .store import row_of
 
 # The codes of `degraded`.
@@ -233,7 +233,7 @@ class RecallEngine:
         """`eagerness`: a position of the setting `recall.eagerness`. `keep_vectors`: hold the index's vectors in
         memory, for a process that answers many recalls."""
         self._vault = vault
-        self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
+        self._embedder = QueryEmbedder(embedder) if embedder is not None else None
         self._judge: Judge | None = getattr(embedder, "judge_answer", None)
         self._eagerness = eagerness
         self._readers = ReaderPool(index_db)

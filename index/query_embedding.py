@@ -11,6 +11,7 @@ from .embedder import Embedder, EncodedTexts
 from .languages import load_directions
 from .late_interaction import WordVectors
 from .ranking import DenseHit
+from .search_reader import POOLED_READERS
 
 CACHED_QUESTIONS = 512
 MAX_UNKNOWN = 0.5
@@ -38,14 +39,14 @@ class QueryEmbedding:
 
 
 class QueryEmbedder:
-    """Runs an embedder on `threads` threads; may be used from several threads."""
+    """Runs an embedder on POOLED_READERS threads; may be used from several threads."""
 
-    def __init__(self, embedder: Embedder, threads: int) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self.name = embedder.name
         self._embedder = embedder
         self._cache: OrderedDict[str, QueryEmbedding] = OrderedDict()
         self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dense")
+        self._pool = ThreadPoolExecutor(POOLED_READERS, thread_name_prefix="dense")
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)

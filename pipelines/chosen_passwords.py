@@ -44,16 +44,6 @@ _LOGIN = re.compile(
     r"|benutzer(?:name)?|zugang(?:sdaten)?|anmelde\w{1,6}|usuario|utilisateur|identifiants?)(?![\w(=-]|\.\w)"
 )
 SAYS_PASSWORD = re.compile(rf"(?i)\b(?:{PASSWORD_WORDS})\b|{_UNSPACED}|密[码碼]")
-SAID_SIGNS = (
-    "pass", "pw ", "pw's", "pwd ", "kennwort", "losung", "contrase", "mot de", "senha", "clave", "parola", "wachtwoord",
-    "senord", "haslo", "hasło", "парол", "mdp", "ifre", "salasana", "heslo", "jelsz",
-    "密码", "密碼", "口令", "パスワード", "비밀번호",
-    "login", "log in", "logon",
-    "log on", "logged", "logging", "logins", "sign in", "signed in", "signin", "cred", "account", "user", "admin",
-    "root", "guest", "ssh", "ftp", "connect", "benutzer", "zugang", "anmelde", "basic auth", "enter ", "try ",
-    "usuario", "utilisateur", "identifiant", "get in", "unlock", "open the ", "decrypt", "authenticat",
-)  # fmt: skip
-"""Only a text with one of these, in small letters, is searched."""
 _SAID_BEFORE = re.compile(
     rf"(?i)(?<![^\s\"'`(])(?P<value>[^\s\"'`]{{6,64}})[\"'`]?\s(?:as|is|for|als|ist|como|comme)\s"
     rf"(?:[\w-]{{1,12}}\s){{0,3}}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .chosen_passwords import SAID_SIGNS, SAYS_PASSWORD, chosen_passwords
+from .chosen_passwords import SAYS_PASSWORD, chosen_passwords
 from .secret_checks import DATE, MOMENT, PROSE, is_joined
 from .secret_model import MIN_TOKEN_CHARS
 from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_identifier, is_placeholder, looks_chosen
@@ -66,9 +66,8 @@ def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     lowered = text.lower()
     if any(hint in lowered for hint in _NAME_HINTS):
         yield from _assignments(text)
-    if any(sign in lowered for sign in SAID_SIGNS):
-        for start, end in chosen_passwords(text):
-            yield start, end, "PASSWORD"
+    for start, end in chosen_passwords(text):
+        yield start, end, "PASSWORD"
     for rule in INTRODUCED:
         for match in rule.pattern.finditer(text) if any(sign in lowered for sign in rule.signs) else ():
             start, end = rule.span(match)

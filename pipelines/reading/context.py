@@ -108,7 +108,6 @@ def occasion(turn: Turn, said: str) -> str:
     return f"in answer to: “{answered}”" if answered else ""
 
 
-@functools.lru_cache(maxsize=4)
 def last_words(said: str) -> str:
     """Return the agent's question in what it said, else its last line: at most QUOTE_CHARS characters."""
     tail = end_of(said.strip(), LAST_CHARS)
