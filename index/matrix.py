@@ -76,7 +76,7 @@ class Matrix:
         """Cosine similarity by passage id of the `limit` nearest, nearest first."""
         import numpy
 
-        query = _unit_vector(vector)
+        query = numpy.frombuffer(vector, "<f4")
         count = self.count
         similarity = numpy.empty(count, dtype=numpy.float32)
         owners = numpy.empty(count, dtype=numpy.int64)
@@ -91,7 +91,9 @@ class Matrix:
 
     def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
         """Cosine similarity of these passages, as far as they are in here."""
-        query = _unit_vector(vector)
+        import numpy
+
+        query = numpy.frombuffer(vector, "<f4")
         similarity = {}
         for passage in passages:
             position = self._row_of.get(passage)
@@ -185,11 +187,3 @@ class MatrixCache:
                 return
             matrix.add(passage, vector)
         matrix.last_rowid = state.last_rowid
-
-
-def _unit_vector(vector: bytes) -> Floats:
-    import numpy
-
-    unit: Floats = numpy.frombuffer(vector, "<f4").astype(numpy.float32)
-    unit /= max(float(numpy.linalg.norm(unit)), 1e-12)
-    return unit
