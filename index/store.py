@@ -54,7 +54,6 @@ _INDEXED_AT = "CASE WHEN derivation < ? THEN 0.0 ELSE indexed_at END"
 class FileState:
     """The state of a file when it was indexed, to see whether it changed."""
 
-    rowid: int
     mtime_ns: int
     size: int
     content_hash: str
@@ -200,7 +199,7 @@ class IndexStore(Closing):
 
     def files(self) -> dict[str, FileState]:
         """Return the state of every indexed file, by path."""
-        sql = f"SELECT path, rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta"
+        sql = f"SELECT path, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta"
         rows = self._query(sql, (schema.DERIVATION,))
         return {row[0]: FileState(*row[1:]) for row in rows}
 

@@ -22,7 +22,9 @@ _BAN_OPENERS = ("no", "avoid", "stop", "without")
 
 def is_ban(text: str) -> bool:
     """Whether the first line of `text`, without its heading, forbids something ("never …", "do not …", "no …")."""
-    words = first_line(text).lower().replace("’", "'").replace(",", " ").replace(";", " ").split()
+    lines = (line.strip() for line in text.split("\n"))
+    first = next((line for line in lines if line and line[0] != "#"), "")
+    words = first.lower().replace("’", "'").replace(",", " ").replace(";", " ").split()
     for at, word in enumerate(words):
         word = word.strip("*_\"'`.:")
         if word in ("never", "dont", "cannot", "nobody") or word.endswith("n't"):
@@ -32,47 +34,32 @@ def is_ban(text: str) -> bool:
     return bool(words) and words[0].strip("*_\"'`") in _BAN_OPENERS
 
 
-def first_line(body: str) -> str:
-    """Return the first line of a note's text that is neither blank nor a heading; '' for none."""
-    for line in body.split("\n"):
-        line = line.strip()
-        if line and line[0] != "#":
-            return line
-    return ""
-
-
 def count_words(text: str) -> int:
     """Count the words of `text`; at least one for every BYTES_PER_WORD bytes."""
     return max(len(text.split()), len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_WORD)
 
 
-def sort_core(entries: Iterable[Any]) -> list[Any]:
-    """Sort by priority; then the user's own entries before the project's, bans first, the most confirmed first; then by
-    path.
-
-    `entries` have path, body, project, priority and occurrences, as attributes or as items.
-    """
-
-    def rank(entry: Any) -> tuple[int, bool, bool, int, str]:
-        priority = str(field_of(entry, "priority") or "normal").lower()
-        return (
-            _PRIORITY_ORDER.get(priority, 1),
-            bool(field_of(entry, "project")),
-            not is_ban(str(field_of(entry, "body") or "")),
-            -int(field_of(entry, "occurrences") or 1),
-            str(field_of(entry, "path") or field_of(entry, "slug") or ""),
-        )
-
-    return sorted(entries, key=rank)
+def _rank(entry: Any) -> tuple[int, bool, bool, int, str]:
+    """Rank by priority; then the user's own entries before the project's, bans first, the most confirmed first; then by
+    path."""
+    priority = str(field_of(entry, "priority") or "normal").lower()
+    return (
+        _PRIORITY_ORDER.get(priority, 1),
+        bool(field_of(entry, "project")),
+        not is_ban(str(field_of(entry, "body") or "")),
+        -int(field_of(entry, "occurrences") or 1),
+        str(field_of(entry, "path") or field_of(entry, "slug") or ""),
+    )
 
 
 def select_core(entries: Iterable[Any], words: int) -> tuple[list[Any], list[Any]]:
     """Return (entries within the budget, the others), each in their order. `words`: the budget; 0: no limit.
 
-    After one that is too long, shorter ones may still fit.
+    After one that is too long, shorter ones may still fit. `entries` have path, body, project, priority and
+    occurrences, as attributes or as items.
     """
     kept, left_out, left = [], [], words
-    for entry in sort_core(entries):
+    for entry in sorted(entries, key=_rank):
         size = count_words(strip_evidence(str(field_of(entry, "body") or "")))
         if words <= 0 or size <= left:
             kept.append(entry)
