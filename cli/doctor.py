@@ -49,7 +49,7 @@ from .doctor_checks import (
     sync_clients,
     vault_and_disk,
 )
-from .output import add_json, counted, how_to, in_line, print_json, with_home
+from .output import counted, how_to, in_line, print_json, with_home
 from .processes import stop_background
 from .progress import StatusLine
 
@@ -78,11 +78,6 @@ TODO_OF_ERRNO = {
     errno.EISDIR: _MOVE,
     errno.EEXIST: _MOVE,
 }
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory doctor`."""
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

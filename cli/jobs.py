@@ -44,7 +44,6 @@ TIMES = ("run_at", "created_at", "started_at", "finished_at")
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
     """Arguments of `memory jobs …`."""
     kinds = sorted(POLICIES)
-    parser.set_defaults(action=action)
     if action in ("pause", "resume"):
         parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs kinds` shows it")
     elif action == "retry":

@@ -20,7 +20,7 @@ from ..runtime.layout import home_folder
 from ..runtime.settings import PartialSettings, Settings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from .context import Context
-from .output import add_json, home_path, note, print_json
+from .output import home_path, note, print_json
 from .processes import stop_background
 
 EPILOG = """example:
@@ -41,11 +41,6 @@ class Uninstalled:
     """Folders from which our skill was removed."""
     unit_removed: bool
     stopped: Sequence[str]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory uninstall`."""
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
