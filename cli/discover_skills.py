@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..pipelines.discovery import Source, SourcesNote
+from ..pipelines.discovery import SOURCES_BODY, Source, SourcesNote, parse_sources
 from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
-from ..services.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
+from ..services.discovery.scan import Discovery, ScanReport, SourceReport, seed_sources, sources_called
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json, print_table
 
@@ -36,13 +36,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
     is_new = not context.store.exists(SOURCES_NOTE)
-    sources = discovery.proposed() if is_new else discovery.note()
+    sources = parse_sources(SOURCES_BODY, False) if is_new else discovery.note()
     for problem in sources.problems:
         note(f"memory: {SOURCES_NOTE}: {problem}")
     chosen = sources_called(args.source, sources)
     if args.dry_run:
         return _dry_run(args, sources, chosen, is_new)
-    seeded = discovery.seed()
+    seeded = seed_sources(context.store)
     if seeded:
         note(f"memory: wrote {SOURCES_NOTE} as a proposal; look at it, then set `confirmed: true` there")
         return _print_result(args, ScanReport(), sources, seeded)

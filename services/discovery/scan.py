@@ -107,14 +107,6 @@ class Discovery:
         self._clock = clock
         self._pause = pause
 
-    def seed(self) -> bool:
-        """Write the note as a proposal if there is none; return whether it was written. Raises VaultUnavailable."""
-        return seed_note(self.store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": False})
-
-    def proposed(self) -> SourcesNote:
-        """Return the text of the note that `seed` writes."""
-        return parse_sources(SOURCES_BODY, False)
-
     def note(self) -> SourcesNote:
         """Return the parsed note. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         entry = self.store.read(SOURCES_NOTE)
@@ -204,6 +196,12 @@ class Discovery:
 
     def _today(self) -> date:
         return local_day(self._clock())
+
+
+def seed_sources(store: VaultStore, *, confirmed: bool = False) -> bool:
+    """Write the note, by default as a proposal, if there is none; return whether it was written. Raises
+    VaultUnavailable."""
+    return seed_note(store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": confirmed})
 
 
 def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
