@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 MINING_SECONDS = 150.0
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
-CHILD = "memoryvault.tasks.jobs.mining_child"
+CHILD = "memoryvault.services.mining"
 LEFT_OUT = f"{SWITCH_FILE} leaves its project out"
 ATTEMPTS_WITH_A_MODEL = 2
 """Later attempts ask no agent and do without the local model, so that neither keeps the session from being mined."""
