@@ -18,12 +18,11 @@ from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
 from ..runtime.settings_table import BY_NAME
 from ..services.corpus.backfill import newest_session
-from ..services.health_warnings import why_full
 from ..services.ideas.research import request_research_if_possible
 from ..services.mining import Mined, MiningRequest, mine_transcript
 from ..services.model_mining import AnswerCache
 from ..services.pausing import why_nothing_starts
-from ..services.pending_counts import count_pending_notes
+from ..services.pending_counts import count_pending_notes, why_full
 from ..services.remembering import ideas_to_research, preview, remember
 from ..sources.transcripts.compressed import IN_DATABASE, is_there, transcript_status
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
