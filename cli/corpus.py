@@ -201,9 +201,8 @@ def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcrip
     if "tokens" in report:
         requests = counted(report["requests"], "request")
         print(f"{report['miner']} is asked too: about {requests}")
-        print(
-            f"at most {counted(report['tokens'], 'token')} ({_tokens_text(report['session_token_cap'])} for a session)"
-        )
+        most = f"at most {report['session_token_cap']:,}" if report["session_token_cap"] else "no cap"
+        print(f"at most {counted(report['tokens'], 'token')} ({most} for a session)")
         cap = report["daily_token_cap"]
         if cap and report["tokens"] > cap:
             share = cap / report["tokens"]
@@ -219,10 +218,6 @@ def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcrip
             f"memory: warning: Claude Code deletes {len(ending)} of them within {WARN_DAYS} days, the first {when} "
             f"({first.path}): mine them before that, or raise cleanupPeriodDays in its settings.json"
         )
-
-
-def _tokens_text(tokens: int) -> str:
-    return f"at most {tokens:,}" if tokens else "no cap"
 
 
 def follow_mining(settings: Settings, run: BackfillRun, most_seconds: float, *, quiet: bool = False) -> Progress:

@@ -120,7 +120,9 @@ def _state(model: KnownModel, *, is_coming: bool, is_first: bool) -> str:
 def _use(args: argparse.Namespace, context: Context) -> int:
     settings, state = context.settings, context.state
     models = Path(state.models)
-    name = model_name(str(named_path(Path(args.model))) if _is_path(args.model) else args.model)
+    asked = args.model
+    is_path = asked.startswith((".", "/")) or asked.count("/") > 1 or os.path.isfile(f"{asked}/config.json")
+    name = model_name(str(named_path(Path(asked))) if is_path else asked)
     variable = settings.origins.get("embedding.model", "")
     if variable.isupper() and model_name(settings.embedding.model) != name:
         raise UsageError(
@@ -204,7 +206,3 @@ def fetch(name: str, models_folder: Path, endpoint: str) -> None:
     progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
     folder = download(name, models_folder, endpoint, progress)
     note(f"memory: {name} is in {folder}, its checksum is the hub's")
-
-
-def _is_path(text: str) -> bool:
-    return text.startswith((".", "/")) or text.count("/") > 1 or os.path.isfile(os.path.join(text, "config.json"))

@@ -46,6 +46,8 @@ EPILOG = """example:
   memory review --undo tabs
 """
 
+SHOWN_FIELDS = ("slug", "path", "title", "kind", "project", "occurrences", "supersedes", "created")
+"""Fields of a waiting note that `--json` prints as they are."""
 REVIEWED = ("proposals", "questions", "copies")
 """Places of `PendingCounts` that the review covers without `--inbox`."""
 
@@ -127,17 +129,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _entry_as_json(entry: Entry) -> dict[str, Any]:
     """A waiting note as `--json` prints it."""
     return {
-        "slug": entry.slug,
-        "path": entry.path,
-        "title": entry.title,
+        **{name: getattr(entry, name) for name in SHOWN_FIELDS},
         "statement": statement_of(entry.body),
-        "kind": entry.kind,
-        "project": entry.project,
-        "occurrences": entry.occurrences,
         "sessions": sorted({source.session for source in entry.sources if source.session}),
-        "supersedes": entry.supersedes,
         "agent": entry.written_by_agent,
-        "created": entry.created,
         "said": day_said(entry),
         **({"ideas": list(listed(entry.body))} if entry.kind == GC_KIND else {}),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -29,18 +28,6 @@ EPILOG = """example:
 
 HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in HOSTS if host != CLAUDE))
 PLACES = frozenset({"vault.path", *HOST_PLACES})
-
-
-@dataclass(frozen=True)
-class Uninstalled:
-    """What was removed from the agents' files, and what was stopped."""
-
-    hosts: Mapping[str, WiringOutcome]
-    """By host, of those whose file could be read."""
-    skills: Sequence[Path]
-    """Folders from which our skill was removed."""
-    unit_removed: bool
-    stopped: Sequence[str]
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -75,28 +62,26 @@ def run(args: argparse.Namespace, context: Context) -> int:
         places += [extension / "hooks" / "hooks.json", extension / "skills" / SKILL]
     for place in places:
         remove_empty_folders(place, home, extension)
-    done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
-        print_json(_as_json(done, settings))
+        told = {"skills": [*map(str, skills)], "service_removed": unit_removed, "stopped": stopped}
+        print_json({**_hosts_as_json(hosts, settings), **told})
     else:
-        _print_outcome(done, context)
+        _print_outcome(hosts, skills, stopped, context)
     return 1 if len(hosts) < len(HOSTS) or readable.unread & PLACES else 0
 
 
-def _as_json(done: Uninstalled, settings: Settings) -> dict[str, Any]:
-    claude = done.hosts.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
+def _hosts_as_json(hosts: Mapping[str, WiringOutcome], settings: Settings) -> dict[str, Any]:
+    """`hosts` are those whose file could be read."""
+    claude = hosts.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
     return {
         "hooks": str(claude.settings_file),
         "changed": claude.changed,
         "restored": claude.restored,
         "hosts": {
             host: {"file": str(each.settings_file), "restored": each.restored}
-            for host, each in done.hosts.items()
+            for host, each in hosts.items()
             if each.changed and host != CLAUDE
         },
-        "skills": [str(folder) for folder in done.skills],
-        "service_removed": done.unit_removed,
-        "stopped": done.stopped,
     }
 
 
@@ -107,22 +92,24 @@ def remove_empty_folders(place: Path, home: Path, ours: Path) -> None:
             folder.rmdir()
 
 
-def _print_outcome(done: Uninstalled, context: Context) -> None:
-    """Print what was removed and what stays."""
-    changed = [each for each in done.hosts.values() if each.changed]
-    if not changed and CLAUDE in done.hosts:
-        print(f"there were no hooks of ours in {home_path(done.hosts[CLAUDE].settings_file)}")
+def _print_outcome(
+    hosts: Mapping[str, WiringOutcome], skills: Sequence[Path], stopped: Sequence[str], context: Context
+) -> None:
+    """Print what was removed and what stays. `skills`: folders from which our skill was removed."""
+    changed = [each for each in hosts.values() if each.changed]
+    if not changed and CLAUDE in hosts:
+        print(f"there were no hooks of ours in {home_path(hosts[CLAUDE].settings_file)}")
     for each in changed:
         how = "has no hooks of ours any more"
         if each.restored:
             how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
         print(f"{home_path(each.settings_file)} {how}")
-    for folder in done.skills:
+    for folder in skills:
         print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
-    if CLAUDE in done.hosts and plugin_installed(context.settings):
+    if CLAUDE in hosts and plugin_installed(context.settings):
         print(f"the Claude Code plugin stays: `claude plugin uninstall {PLUGIN}` removes it")
-    if done.stopped:
-        print("stopped: " + ", ".join(done.stopped))
+    if stopped:
+        print("stopped: " + ", ".join(stopped))
     vault = context.settings.vault_path
     if vault is not None and not vault.is_dir():
         print(f"your vault is not touched; it is not there now: {home_path(vault)}")

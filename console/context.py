@@ -5,7 +5,7 @@ Each request reads files, index, journal and ledger anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .. import __version__
+from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of as local_day
 from ..runtime.days import effective_day
 from ..runtime.errors import (
@@ -35,6 +36,7 @@ from ..services.reviewing import Reviewer
 from ..services.stores import vault_store
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.note_text import is_title_cut, said_once
+from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
 from ..vault.wording import cut
@@ -221,6 +223,16 @@ def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
         return Notice("there is no decision to take back", is_problem=True), None
     context.changed()
     return Notice(act.what), act
+
+
+def edited_text(form: Mapping[str, str], or_else: str) -> tuple[Scrubbed, str]:
+    """Return the text that the user has edited, and a remark if secrets in it were replaced. Raises UsageError for an
+    empty one, with what to do instead."""
+    text = form.get("body", "").replace("\r\n", "\n").strip()
+    if not text:
+        raise UsageError(f"nothing was left of the text: {or_else} it instead")
+    body = scrub(text, Policy.SECRETS)
+    return body, "; secrets in the text were replaced" if body != text else ""
 
 
 def status_of(error: MemoryVaultError) -> int:
