@@ -46,16 +46,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if seeded:
         note(f"memory: wrote {SOURCES_NOTE} as a proposal; look at it, then set `confirmed: true` there")
         return _print_result(args, ScanReport(), sources, seeded)
-    progress = _show_progress if sys.stderr.isatty() and not args.json else None
+
+    def progress(source: Source, number: int, of: int) -> None:
+        if sys.stderr.isatty() and not args.json:
+            note(f"[{number + 1}/{of}] {source.slug}")
+
     report = discovery.scan(args.source, everything=args.all, on_source=progress)
     for problem in report.problems:
         if problem not in sources.problems:
             note(f"memory: {SOURCES_NOTE}: {problem}")
     return _print_result(args, report, sources, seeded)
-
-
-def _show_progress(source: Source, number: int, of: int) -> None:
-    note(f"[{number + 1}/{of}] {source.slug}")
 
 
 def _dry_run(args: argparse.Namespace, sources: SourcesNote, chosen: Sequence[Source], is_new: bool) -> int:

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from ..runtime.errors import UsageError
 from ..services.importing import HostMemory
 from ..services.journal import Actor, Journal
-from ..services.topics import Topics, find_project
+from ..services.topics import Topics
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.automemory import TYPES
-from ..vault.project import project_of
+from ..vault.project import project_of, project_slug
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
 from .output import (
@@ -69,7 +69,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.project is not None or args.slug is not None:
             raise UsageError("memory vault topics import brings in the notes of every project, and takes no name")
         return _import(args, context)
-    project = find_project(args.project, current_folder(), project_of)
+    project = project_slug(args.project or "") or project_of(current_folder())
+    if not project:
+        raise UsageError("this folder belongs to no project: name one with --project")
     actor: Actor = "agent" if context.agent else "topics"
     topics = Topics(context.store, Journal(context.state, context.store), project, actor=actor)
     if (args.slug is None) != (args.action in ("list", "rebuild-index")):

@@ -84,7 +84,9 @@ class AgentProposals:
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
-        _refuse_reserved(validate_kind(kind))
+        if validate_kind(kind) in RESERVED_KINDS:
+            usual = ", ".join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))
+            raise UsageError(f"notes of the kind {kind!r} are MemoryVault's own: use {usual} or another word")
         heading, body = " ".join(title.split()), text.strip()
         if not heading or not body:
             raise UsageError("a memory needs a title and a text")
@@ -166,12 +168,6 @@ class AgentProposals:
         waiting = sum(entry.written_by_agent for entry in self._store.readable(in_review))
         if waiting >= MOST_WAITING:
             raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
-
-
-def _refuse_reserved(kind: str) -> None:
-    if kind in RESERVED_KINDS:
-        usual = ", ".join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))
-        raise UsageError(f"notes of the kind {kind!r} are written by MemoryVault itself: use {usual} or another word")
 
 
 def _body(text: Scrubbed, replaces: str | None, reason: Scrubbed) -> Scrubbed:

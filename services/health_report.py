@@ -33,7 +33,7 @@ from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, last_event_at, list_markers, marker_path
 from ..vault.wording import counted
 from .active_counts import ActiveCounts, count_active
-from .hook_log import HookTimes, hook_times, read_hook_runs, week_before
+from .hook_log import HOOK_DAYS, HookTimes, hook_times, read_hook_runs
 from .pausing import pause_notice, why_nothing_starts
 from .pending_counts import PendingCounts, count_pending, why_full
 from .spending import SpendingReport, spending_report
@@ -108,7 +108,7 @@ def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_en
 
     `now` is Unix time. Without `count_entries`, which is slow in a large vault, `entries` is None.
     """
-    state, week = settings.state, week_before(now)
+    state, week = settings.state, now - HOOK_DAYS * SECONDS_PER_DAY
     faults: list[str] = []
 
     def read(section: Callable[[], Section]) -> Section | None:

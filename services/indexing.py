@@ -78,8 +78,3 @@ def drain_now(
         if index.in_force() is None and report.remaining == report.errors and model in index.models():
             index.put_in_force(model)
         return report
-
-
-def upgrade_key(model: str) -> str:
-    """Return the dedup key: one upgrade job per model may wait."""
-    return f"{UPGRADE_KIND}:{model}"

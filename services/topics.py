@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text, topic_type
 from ..vault.fields import StoreValue
 from ..vault.header import CONFLICT
-from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
@@ -286,14 +285,6 @@ class Topics:
     @staticmethod
     def _trusted(text: str) -> Scrubbed:
         return Scrubbed.trusted(text, reason="lines that were in the vault, and fields that were scrubbed")
-
-
-def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]) -> str:
-    """Return the slug of the project that is meant. Raises UsageError if there is none."""
-    found = project_slug(project or "") or project_of(cwd)
-    if not found:
-        raise UsageError("this folder belongs to no project: name one with --project")
-    return found
 
 
 def _checked(slug: str) -> str:

@@ -69,16 +69,14 @@ class Selector:
     def of(self, acts: Sequence[Act]) -> list[Act]:
         """Return those of `acts` that are selected and not undone; of the last run: those of all runs."""
         undone = {id_ for act in acts for id_ in act.undoes}
-        return [act for act in acts if act.id not in undone and act.actor in self.actors and self._takes(act)]
+        named = [act for act in acts if self.run in (None, act.run) and self.session in (None, act.session)]
+        recent = [act for act in named if self.since is None or datetime.fromisoformat(act.at) >= self.since]
+        return [act for act in recent if act.id not in undone and act.actor in self.actors]
 
     @property
     def actors(self) -> frozenset[str]:
         """The actors whose acts may be undone."""
         return AUTOMATIC if self.actor is None else AUTOMATIC & {self.actor}
-
-    def _takes(self, act: Act) -> bool:
-        is_in_time = self.since is None or datetime.fromisoformat(act.at) >= self.since
-        return is_in_time and self.run in (None, act.run) and self.session in (None, act.session)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings, load_settings
 from ..tasks.queue import supervisor
 from ..tasks.queue.ledger import Ledger
-from .indexing import UPGRADE_KIND, upgrade_key
+from .indexing import UPGRADE_KIND
 from .stores import open_index
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def ask_for(ledger: Ledger, model: str) -> int | None:
     way."""
     if cancel_others(ledger, model):
         return None
-    return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=upgrade_key(model))
+    return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=f"{UPGRADE_KIND}:{model}")
 
 
 def cancel_others(ledger: Ledger, model: str) -> bool:

@@ -87,8 +87,9 @@ def plan_corpus(
     known = marked = left_out = 0
     for each in search.transcripts:
         cursor = cursors.get(each.identity, {})
+        named = (project_of(each.cwd), slugify(os.path.basename(each.cwd)))
         is_outside = (since is not None and each.modified < since) or (
-            project is not None and not _is_of_project(each, project)
+            project is not None and slugify(project) not in named
         )
         if is_outside or is_left_out(each.cwd):
             left_out += 1
@@ -167,11 +168,6 @@ def refusal(path: str, folders: Iterable[str]) -> str | None:
     if not path.isprintable():
         return "its name has characters that cannot be printed"
     return f"it leads out of the agent's folder: --root {os.path.dirname(os.path.realpath(path))} reads it"
-
-
-def _is_of_project(transcript: Transcript, project: str) -> bool:
-    wanted = slugify(project)
-    return wanted in (project_of(transcript.cwd), slugify(os.path.basename(transcript.cwd)))
 
 
 def live_transcripts(settings: Settings) -> frozenset[str]:

@@ -96,12 +96,9 @@ def question_about(statement: str) -> str | None:
     to the last, at most MOST_WORDS; None if there is no such clause."""
     for clause in _CLAUSE_END.split(_MARKUP.sub("", own_words(statement))):
         words = clause.split()
-        content = [at for at, word in enumerate(words) if _is_content(word.strip(_EDGES).lower())]
+        bare = [word.strip(_EDGES).lower() for word in words]
+        content = [at for at, word in enumerate(bare) if content_words(word) and is_significant(word)]
         if len(content) >= LEAST_CONTENT:
             quoted = " ".join(words[content[0] : content[-1] + 1][:MOST_WORDS]).strip(_EDGES).replace('"', "'")
             return f'what did I say about "{quoted}"?'
     return None
-
-
-def _is_content(word: str) -> bool:
-    return bool(content_words(word)) and is_significant(word)

@@ -122,7 +122,7 @@ class Discovery:
         *,
         everything: bool = False,
         still_owned: Callable[[], bool] = lambda: True,
-        on_source: Callable[[Source, int, int], None] | None = None,
+        on_source: Callable[[Source, int, int], None] = lambda source, number, of: None,
     ) -> ScanReport:
         """Ask each source, or `only` the one with this slug or address, for new patterns.
 
@@ -146,8 +146,7 @@ class Discovery:
                 return ScanReport(tuple(reports), (*note.problems, left))
             if source.identity not in {one.identity for one in current.sources}:
                 continue
-            if on_source is not None:
-                on_source(source, number, len(chosen))
+            on_source(source, number, len(chosen))
             reports.append(self._scan(source, everything))
         return ScanReport(tuple(reports), note.problems)
 
