@@ -81,14 +81,6 @@ class Mined:
     """Reading stopped at `mined_until` after READ_SECONDS; the rest needs another reading."""
 
 
-@dataclass(frozen=True)
-class _Reading:
-    mined: Mined
-    session: str
-    packer: WindowPacker | None
-    forked_from: tuple[str, ...] = ()
-
-
 def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
     """Read and mine one transcript, also with the user's agent if the settings name one; without settings, neither the
     recall service nor an agent is asked.
@@ -98,18 +90,11 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     from .reading import SessionReader
 
     with SessionReader(settings, insist=request.insist) as messages:
-        reading = _read_once(request, settings, messages)
-    mined = reading.mined
-    if settings is not None and reading.packer is not None and not mined.headless:
-        mined = _add_model_candidates(mined, reading.packer, settings, request.session or reading.session)
-    if reading.forked_from:
-        candidates = tuple(replace(each, forked_from=reading.forked_from) for each in mined.candidates)
-        mined = replace(mined, candidates=candidates)
-    return mined
+        return _mine(request, settings, messages)
 
 
-def _read_once(request: MiningRequest, settings: Settings | None, messages: SessionReader) -> _Reading:
-    """Read the transcript, from its beginning if it was rewritten. Raises OSError."""
+def _mine(request: MiningRequest, settings: Settings | None, messages: SessionReader) -> Mined:
+    """Read the transcript, from its beginning if it was rewritten. Raises OSError, ModelUnavailable."""
     from ..pipelines.reading.calibration import eagerness_of
     from ..pipelines.reading.miner import Miner
     from ..sources.transcripts.hosts import open_transcript
@@ -142,7 +127,7 @@ def _read_once(request: MiningRequest, settings: Settings | None, messages: Sess
         if packer is not None:
             packer.feed(turn)
     if reader.restarted:  # The offsets are of the earlier file.
-        return _read_once(replace(request, mined_until=0, context_offset=0), settings, messages)
+        return _mine(replace(request, mined_until=0, context_offset=0), settings, messages)
     mined_until = max(reader.end_offset, begun_at) if stopped_at is None else stopped_at
     context = miner.context_offset if has_new_turns else request.context_offset
     mined = Mined(
@@ -155,7 +140,13 @@ def _read_once(request: MiningRequest, settings: Settings | None, messages: Sess
         unconfirmed=unconfirmed,
         has_more=stopped_at is not None,
     )
-    return _Reading(mined, reader.session, packer, reader.forked_from)
+    messages.close()
+    if settings is not None and packer is not None and not mined.headless:
+        mined = _add_model_candidates(mined, packer, settings, request.session or reader.session)
+    if reader.forked_from:
+        candidates = [replace(each, forked_from=reader.forked_from) for each in mined.candidates]
+        mined = replace(mined, candidates=tuple(candidates))
+    return mined
 
 
 def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:

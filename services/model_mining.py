@@ -25,7 +25,6 @@ from ..runtime.json_text import parse_json
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..sources.completion import Completion, CompletionFailed, CompletionRequest, unanswered
-from ..tasks.queue.job import Retry
 from ..tasks.queue.kinds import Json
 from .completion import BudgetedCompleter, completer_of
 from .spending import BudgetRefused, Cap, SpendingBook
@@ -84,16 +83,6 @@ class AnswerCache:
         for key in keys:
             with contextlib.suppress(OSError):
                 (self._folder / f"{key}.json").unlink()
-
-
-def read_again_later(report: Mapping[str, Json]) -> None:
-    """Raise Retry if the model may be available later; nothing of this reading is kept then.
-
-    The last attempts ask no model, so that in the worst case the session is read without it.
-    """
-    seconds = report.get(AGAIN)
-    if isinstance(seconds, float):
-        raise Retry(f"the model could not be asked: {report.get('failed')}", seconds)
 
 
 def mine_windows(
