@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,7 @@ from .terminal_safety import line_columns, redraw
 WARN_DAYS = 7
 """Days before the host deletes a transcript from which it is warned of."""
 OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
+CAPS = ("session_token_cap", "daily_token_cap")
 POLL_SECONDS = 0.2
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
@@ -82,7 +82,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         run_queued = enqueue_corpus(settings, plan, root=root)
         report["run"] = run_queued.name if run_queued is not None else ""
     elif settings.reflection.miner != "local":
-        report |= asdict(model_cost(plan, settings))
+        report["requests"], report["tokens"] = model_cost(plan, settings)
+        report |= {name: getattr(settings.reflection, name) for name in ("miner", *CAPS)}
     if args.json:
         print_json(report)
         return 0

@@ -243,7 +243,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     from ..services.corpus.estimate import model_cost  # imported here: it loads the miner
 
     plan = plan_history(settings, days)
-    tokens = model_cost(plan, settings).tokens // max(len(plan.to_mine), 1)
+    tokens = model_cost(plan, settings)[1] // max(len(plan.to_mine), 1)
     cap = settings.reflection.daily_token_cap
     cost = "uses tokens of your plan"
     if tokens:

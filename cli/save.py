@@ -23,7 +23,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
-from .kinds import meant_kind, report_meant
+from .kinds import meant_kind
 from .output import add_json, note, print_result, result_path
 
 EPILOG = """example:
@@ -75,7 +75,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = _project(args)
     meant = meant_kind(args.kind, group_of(args.group, project), context.store)
     code = _propose(args, body, project, context) if context.agent else _save(args, body, project, is_named, context)
-    report_meant(args.kind, meant)
+    if meant:
+        remedy = "It is saved; to change it, delete it and save again"
+        note(f"memory: a new kind {args.kind!r}; did you mean {meant!r}? {remedy}")
     return code
 
 

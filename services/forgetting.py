@@ -57,7 +57,7 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
         gone = deleted_by_user(journal, removed)
         if not gone:
             return 0
-        names = gone | journal.earlier_paths(gone)
+        names = gone | journal.traced(gone)[0]
     try:
         pattern = _pattern(names)
         kill_point("forget")

@@ -262,12 +262,9 @@ class Journal:
                 log.warning("it was rolled back: %s", error)
         return True
 
-    def earlier_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the paths of these deleted files, also those that they had before the program moved them."""
-        return self._traced(paths)[0]
-
-    def _traced(self, paths: Collection[str]) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
-        """Return the files' present and earlier paths, and by act id those whose earlier texts go."""
+    def traced(self, paths: Collection[str]) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
+        """Return the paths of these deleted files, also those that they had before the program moved them, and by act
+        id those whose earlier texts go."""
         gone = set(paths)
         replaced: dict[str, frozenset[str]] = {}
         until: frozenset[str] = frozenset()
@@ -286,7 +283,7 @@ class Journal:
         With an archived text go the earlier texts of the note that replaced it. Raises VaultUnavailable.
         """
         with self.store.lock():
-            gone, replaced = self._traced(paths)
+            gone, replaced = self.traced(paths)
             names = {PurePosixPath(path).stem for path in gone}
 
             def left_of(act: dict[str, Any]) -> dict[str, Any] | None:

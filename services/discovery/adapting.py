@@ -291,12 +291,6 @@ def owners_in(entry: Entry) -> list[str]:
     return [line for line in lines if line and all(c.isascii() and (c.isalnum() or c == "-") for c in line)]
 
 
-def choose(settings: Settings, store: VaultStore) -> list[str]:
-    """Return the keys of the patterns that the next run is to evaluate, best first."""
-    ranked = Adaptation(settings, store, fetch=None).ranked()
-    return [pattern.key for pattern in ranked[:PATTERNS_PER_RUN]]
-
-
 def is_confirmed(settings: Settings) -> bool:
     """Whether the user has confirmed the sources; otherwise no request is made."""
     return sources_of(vault_store(settings)).confirmed

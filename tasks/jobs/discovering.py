@@ -10,7 +10,7 @@ from ...runtime.errors import EntryNotFound
 from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
-from ...services.discovery.adapting import Adaptation, choose, is_confirmed, model_for
+from ...services.discovery.adapting import PATTERNS_PER_RUN, Adaptation, is_confirmed, model_for
 from ...services.discovery.fetch_child import fetch_in_child
 from ...services.discovery.scan import Discovery, NotConfirmed
 from ..queue.job import Retry, RunningJob
@@ -38,9 +38,9 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         if each.state == "error":
             log.warning("source %s: %s", each.source.slug, each.detail)
     job.check_owned()
-    chosen = choose(settings, discovery.store)
-    for key in chosen:
-        job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
+    chosen = Adaptation(settings, discovery.store, fetch=None).ranked()[:PATTERNS_PER_RUN]
+    for pattern in chosen:
+        job.enqueue("adapt.evaluate", {"pattern": pattern.key}, unique_key=f"adapt.evaluate:{pattern.key}")
     # After the last attempt the next slot asks: a dead job for every week would help nobody.
     if report.again_at is not None and job.attempt < job.policy.attempts:
         raise Retry("a source could not be read", max(0.0, report.again_at - time.time()))
