@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing was done: add --execute")
     elif not plan.to_mine:
         return 0
-    elif waits := pause_notice(settings) or (None if _has_worker(settings) else NO_WORKER):
+    elif waits := pause_notice(settings) or (None if lock_holder(settings.state.worker_lock) else NO_WORKER):
         print(waits)
     elif run_queued is not None and sys.stderr.isatty():
         return _follow(settings, run_queued)
@@ -114,7 +114,7 @@ def _plan_as_json(
     report: dict[str, Any] = {
         "dry_run": not args.execute,
         "to_process": len(plan.to_mine),
-        "already_queued": _already_queued(plan, settings),
+        "already_queued": queued_count(settings, plan),
         "bytes": plan.bytes,
         "skipped_already_processed": plan.known,
         "live": plan.live,
@@ -153,20 +153,6 @@ def _describe_reset(report: Mapping[str, Any], what: str) -> str:
     if not forgets:
         return "--reset has nothing to forget: no session was mined"
     return f"{what} {' and '.join(forgets)}; what is in the vault stays"
-
-
-def _has_worker(settings: Settings) -> bool:
-    return lock_holder(settings.state.worker_lock) is not None
-
-
-def _already_queued(plan: Plan, settings: Settings) -> int:
-    if not Path(settings.state.queue_db).exists():
-        return 0
-    try:
-        with open_ledger(settings) as ledger:
-            return queued_count(ledger, plan)
-    except QueueUnavailable:
-        return 0  # A dry run works without the queue.
 
 
 def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:
@@ -255,7 +241,7 @@ def draw_mining(progress: Progress, settings: Settings, seconds: float) -> None:
         said += ", paused (memory resume)"
     elif progress.paused:
         said += f", paused (memory jobs resume {KIND})"
-    elif not _has_worker(settings):
+    elif lock_holder(settings.state.worker_lock) is None:
         said += ", no worker runs (memory service up)"
     said += f", {seconds:.0f} s"
     width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))

@@ -203,10 +203,8 @@ class _Tools:
                 {
                     "k": k,
                     "filter": self._within_bounds(filter, all_projects),
-                    "group": None,
                     "project": self._project,
                     "all_projects": all_projects,
-                    "include": [],
                 },
                 caller="mcp",
                 patience_seconds=SERVICE_PATIENCE_SECONDS,

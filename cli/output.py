@@ -44,7 +44,7 @@ def print_result(args: argparse.Namespace, value: Any, *lines: str) -> int:
     """Print `value` as JSON if `--json` is given, else the lines; return the exit code 0."""
     if args.json:
         print_json(value)
-    else:
+    elif lines:
         print(*lines, sep="\n")
     return 0
 

@@ -112,12 +112,5 @@ def _print_rest(plan: SeedPlan) -> None:
 
 
 def _as_json(planned: PlannedProposal) -> dict[str, object]:
-    return {
-        "kind": planned.proposal.kind,
-        "statement": planned.proposal.statement,
-        "file": str(planned.file.path),
-        "line": planned.proposal.line,
-        "project": planned.file.project or None,
-        "score": planned.proposal.score,
-        "why": planned.proposal.why,
-    }
+    proposed = {name: getattr(planned.proposal, name) for name in ("kind", "statement", "line", "score", "why")}
+    return {**proposed, "file": str(planned.file.path), "project": planned.file.project or None}

@@ -48,7 +48,7 @@ from .decision_property import DECISION, apply_written, clear_problem, decision_
 from .decision_property import DecisionOutcome as DecisionOutcome
 from .decision_property import DecisionProblem as DecisionProblem
 from .entry_names import require_living, resolve_entry
-from .evolving import archived_entry
+from .evolving import SUPERSEDED, archived_entry
 from .ideas.incubator import decide_on_idea, parse_listed
 from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
 from .ideas.research import request_research_if_possible, with_research_of, without_research
@@ -422,9 +422,7 @@ class Reviewer:
             "surfaced_in_session": entry.surfaced_in_session,
             "surfaced_at": entry.surfaced_at,
             "supersedes": archive,
-            "superseded_by": None,
-            "superseded_at": None,
-            "superseded_reason": None,
+            **dict.fromkeys(SUPERSEDED),
             **deciding.marks,
         }
         return self.store.render_edit(in_place, fields, kept)

@@ -6,10 +6,12 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...runtime.errors import QueueUnavailable
 from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
 from ...runtime.slug import slugify
@@ -257,8 +259,10 @@ def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
     )
 
 
-def queued_count(ledger: Ledger, plan: Plan) -> int:
-    """Return how many of the plan's transcripts are in the queue already."""
-    wanted = {each.identity for each in plan.to_mine}
-    jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST_JOBS)
+def queued_count(settings: Settings, plan: Plan) -> int:
+    """Return how many of the plan's transcripts are in the queue already; 0 without a queue."""
+    wanted, jobs = {each.identity for each in plan.to_mine}, []
+    if Path(settings.state.queue_db).exists():
+        with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+            jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST_JOBS)
     return len(wanted & {str(job.args.get("identity")) for job in jobs if isinstance(job.args, dict)})

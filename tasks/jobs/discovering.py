@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 
 from ...runtime.errors import EntryNotFound
-from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
 from ...services.discovery.adapting import PATTERNS_PER_RUN, Adaptation, is_confirmed, model_for
@@ -24,7 +23,7 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
 
     While a host was left alone the scan is repeated when it may be asked.
     """
-    fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+    fetch = fetch_in_child(settings, job.run_child)
     discovery = Discovery(settings, fetch)
     try:
         discovery.store.require_vault()
@@ -58,7 +57,7 @@ def adapt_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
 
     Its argument `pattern` is the pattern's key.
     """
-    fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+    fetch = fetch_in_child(settings, job.run_child)
     confirmed = is_confirmed(settings)
     completer = model_for(settings) if confirmed else None
     adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)

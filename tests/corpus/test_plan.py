@@ -192,7 +192,7 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        assert (queued_count(ledger, plan), len(ledger.list_jobs(kind=KIND))) == (4, 4)
+        assert (queued_count(bed.settings, plan), len(ledger.list_jobs(kind=KIND))) == (4, 4)
         before = progress_of(ledger, run)
         assert (before.mined, before.sessions, before.is_done, before.paused) == (0, 4, False, False)
         first, second, third, fourth = run.jobs
