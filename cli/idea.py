@@ -41,7 +41,6 @@ from .output import (
     print_json,
     print_result,
     print_rows,
-    print_table,
     result_path,
     with_home,
 )
@@ -169,17 +168,13 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
 
 def _gc(args: argparse.Namespace, context: Context) -> int:
     stale = refresh_list(context.settings, Journal(context.state, context.store))
-    if args.json:
-        print_json([{"slug": i.slug, "title": i.title, "last": i.last.isoformat()} for i in stale])
-    elif stale:
-        print_table(
-            ("slug", "last touched", "says"),
-            [(i.slug, i.last.isoformat(), cut(i.statement, COLUMN_CHARACTERS)) for i in stale],
-        )
+    value = [{"slug": i.slug, "title": i.title, "last": i.last.isoformat()} for i in stale]
+    rows = [(i.slug, i.last.isoformat(), cut(i.statement, COLUMN_CHARACTERS)) for i in stale]
+    months = counted(context.settings.memory.incubator_gc_months, "month")
+    none = f"none is due yet: you are asked about an idea that nobody came back to {months} after it was noted"
+    print_rows(args, value, ("slug", "last touched", "says"), rows, none)
+    if stale and not args.json:
         note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / IDEAS_LIST}")
-    else:
-        months = counted(context.settings.memory.incubator_gc_months, "month")
-        print(f"none is due yet: you are asked about an idea that nobody came back to {months} after it was noted")
     return 0
 
 

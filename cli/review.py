@@ -34,7 +34,7 @@ from .context import Context
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, in_line, note, print_json, print_result, print_table
+from .output import add_json, in_line, note, print_json, print_result, print_rows
 from .review_dialogue import Dialogue, day_said, summarize
 from .settings_file import write_setting
 
@@ -101,9 +101,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for path in torn:
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     if args.list or (args.json and not args.decide):
-        return list_waiting(
-            context, waiting, unreadable, is_inbox=args.inbox, as_json=args.json, copies=copies, torn=torn
-        )
+        return list_waiting(args, context, waiting, unreadable, is_inbox=args.inbox, copies=copies, torn=torn)
     for problem in unreadable.values():
         note(f"memory: {problem}")
     if not waiting and not copies:
@@ -175,37 +173,35 @@ def _unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def list_waiting(
+    args: argparse.Namespace,
     context: Context,
     waiting: Sequence[Entry],
     unreadable: Mapping[str, str],
     *,
     is_inbox: bool,
-    as_json: bool,
     copies: Sequence[ConflictCopy] = (),
     torn: Collection[str] = (),
 ) -> int:
     """Print what waits, as a table or as JSON; return the exit code."""
-    if as_json:
-        print_json([*map(_entry_as_json, waiting), *map(_copy_as_json, copies), *_unreadable_as_json(unreadable)])
-    elif waiting or copies or unreadable:
-        rows: list[Sequence[object]] = [
-            (
-                e.path.rsplit("/", 1)[-1][:-3],
-                e.kind or "-",
-                e.project or "-",
-                e.occurrences,
-                day_said(e) or e.created or "-",
-                _statement_line(e),
-            )
-            for e in waiting
-        ]
-        for copy in map(_copy_as_json, copies):
-            rows.append((copy["slug"], copy["kind"], "-", "-", "-", f"another text of {copy['note']}"))
-        rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in _unreadable_as_json(unreadable)]
-        print_table(("slug", "kind", "project", "seen", "said", "says"), rows)
+    others, unread = [*map(_copy_as_json, copies)], _unreadable_as_json(unreadable)
+    rows: list[Sequence[object]] = [
+        (
+            e.path.rsplit("/", 1)[-1][:-3],
+            e.kind or "-",
+            e.project or "-",
+            e.occurrences,
+            day_said(e) or e.created or "-",
+            _statement_line(e),
+        )
+        for e in waiting
+    ]
+    rows += [(one["slug"], one["kind"], "-", "-", "-", f"another text of {one['note']}") for one in others]
+    rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in unread]
+    none = "" if rows or args.json else _nothing(context, torn, is_inbox=is_inbox)
+    value = [*map(_entry_as_json, waiting), *others, *unread]
+    print_rows(args, value, ("slug", "kind", "project", "seen", "said", "says"), rows, none)
+    if rows and not args.json:
         note(f"memory: {_counted(context, waiting, copies, unreadable)}")
-    else:
-        print(_nothing(context, torn, is_inbox=is_inbox))
     return 0
 
 

@@ -20,7 +20,6 @@ from .output import (
     counted,
     cut,
     note,
-    print_json,
     print_result,
     print_rows,
     result_path,
@@ -133,16 +132,13 @@ def _import(args: argparse.Namespace, context: Context) -> int:
     results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
     if not args.dry_run and any(one.result in ("imported", "updated", "removed") for one in results):
         request_indexing(context.settings)
-    if args.json:
-        print_json([asdict(one) for one in results])
-        return 0
-    for one in results:
-        if one.result != "unchanged":
-            where = f" -> {one.path}" if one.path else ""
-            print(f"{one.result}: {one.source}{where}" + (f" ({one.why})" if one.why else ""))
-    if all(one.result == "unchanged" for one in results):
-        print(f"nothing new in {counted(len(results), 'note')} of Claude Code")
-    return 0
+    told = [
+        f"{one.result}: {one.source}{f' -> {one.path}' * bool(one.path)}{f' ({one.why})' * bool(one.why)}"
+        for one in results
+        if one.result != "unchanged"
+    ]
+    none = f"nothing new in {counted(len(results), 'note')} of Claude Code"
+    return print_result(args, [asdict(one) for one in results], *(told or [none]))
 
 
 _ON_TOPICS = {
