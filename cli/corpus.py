@@ -31,7 +31,7 @@ from ..services.corpus.backfill import (
 )
 from ..services.corpus.estimate import model_cost
 from ..services.pausing import pause_notice, why_nothing_starts
-from ..services.tombstones import Tombstones
+from ..services.tombstones import forget_removals, removed_evidence
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
 from .arguments import past_time
@@ -126,8 +126,7 @@ def _plan_as_json(
     }
     if args.reset:
         report["forgets"] = len(cursors_of(settings).all())
-        taken_back = Tombstones(context.store)
-        report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
+        report["forgets_taken_back"] = len({session for session, _ in removed_evidence(context.store)})
     try:
         # A session that was mined without the model is not mined again, so a fault must be seen before.
         completer_of(settings)
@@ -142,7 +141,7 @@ def _forget_mined(context: Context) -> None:
     with open_ledger(context.settings):
         pass  # If nothing can be queued, nothing is forgotten.
     # Tombstones first: in a vault that is away or read-only nothing is forgotten.
-    Tombstones(context.store).forget()
+    forget_removals(context.store)
     cursors_of(context.settings).forget_all()
 
 

@@ -35,7 +35,7 @@ from ..runtime.json_text import parse_json
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths, make_private_folder, open_private
 from ..vault.boundary import Consent
-from ..vault.entry import Entry, content_hash
+from ..vault.entry import Entry, hash_of
 from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -124,11 +124,6 @@ def rewritten(entry: Entry, text: Scrubbed, target: str | None = None) -> list[C
     if target in (None, entry.path):
         return [Change(entry.path, entry.text, text)]
     return [Change(target, None, text), Change(entry.path, entry.text, None)]
-
-
-def hash_of(text: str) -> str:
-    """Return the `content_hash` of a file that holds this text."""
-    return content_hash(text.encode("utf-8", "surrogateescape"))
 
 
 def text_of(store: VaultStore, path: str) -> str | None:

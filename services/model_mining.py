@@ -26,7 +26,7 @@ from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..sources.completion import Completion, CompletionFailed, CompletionRequest, unanswered
 from ..tasks.queue.kinds import Json
-from .completion import BudgetedCompleter, completer_of
+from .completion import ask_within, completer_of
 from .spending import BudgetRefused, Cap, SpendingBook
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ class _WindowAsker:
         self._deadline = time.monotonic() + MODEL_SECONDS
         self._cache = AnswerCache(settings.state)
         self._book = SpendingBook(settings.state.state_db, PURPOSE)
-        self._budgeted: BudgetedCompleter | None = None
         self._counts: Counter[str] = Counter()
         self._failed = ""
         self._refused = ""
@@ -203,16 +202,14 @@ class _WindowAsker:
             return self._ask_once(window)
 
     def _ask_once(self, window: Window) -> Completion:
-        if self._budgeted is None:
-            completer = completer_of(self._settings)
-            if completer is None:
-                raise CompletionFailed("no model is set", may_have_cost=False)
-            self._budgeted = BudgetedCompleter(completer, self._book, caps_of(self._settings))
+        completer = completer_of(self._settings)
+        if completer is None:
+            raise CompletionFailed("no model is set", may_have_cost=False)
         seconds = min(CALL_SECONDS, self._remaining_seconds())
         if seconds < LEAST_CALL_SECONDS:
             raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
         request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)
-        return self._budgeted.ask(self._session, request)
+        return ask_within(caps_of(self._settings), self._book, self._session, completer, request)
 
     def _remaining_seconds(self) -> float:
         return self._deadline - time.monotonic()

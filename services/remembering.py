@@ -58,7 +58,7 @@ from .journal import Change, Journal, rewritten, text_of
 from .known_memories import BACKFILLED, Rank, VaultMemories, says_all_of
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
-from .tombstones import Tombstones
+from .tombstones import separate
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
         return ()
     with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, meaning)
-        candidates, gone = Tombstones(store).separate(candidates)
+        candidates, gone = separate(store, candidates)
         return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
 
 
@@ -113,7 +113,7 @@ def remember(
     journal.recover()
     if not candidates:
         return MemoryReport()
-    candidates, gone = Tombstones(store).separate(candidates)
+    candidates, gone = separate(store, candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()

@@ -36,7 +36,7 @@ from ..runtime.errors import (
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
-from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, fingerprint, parse_entry
+from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, fingerprint, hash_of, parse_entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
@@ -52,7 +52,7 @@ from .evolving import SUPERSEDED, archived_entry
 from .ideas.incubator import decide_on_idea, parse_listed
 from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
 from .ideas.research import request_research_if_possible, with_research_of, without_research
-from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
+from .journal import Act, Change, FolderMove, Journal, Recorded, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
 from .retrying import read_seen, retry_edit

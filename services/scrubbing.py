@@ -35,7 +35,7 @@ from ..tasks.queue import queries
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
 from ..vault.boundary import Consent
-from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_text
+from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, hash_of, parse_text
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
@@ -45,7 +45,7 @@ from .boundary import is_outside, outside_write, text_outside
 from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
 from .indexing import reconcile_now
-from .journal import Journal, hash_of, text_of
+from .journal import Journal, text_of
 from .state_db import checkpoint, replace_texts
 from .stores import open_index, vault_store
 

@@ -20,7 +20,7 @@ from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_slug
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
-from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text, topic_type
+from ..vault.entry import AGENT_SOURCE, Entry, Source, hash_of, parse_text, topic_type
 from ..vault.fields import StoreValue
 from ..vault.header import CONFLICT
 from ..vault.scrubbed import Scrubbed
@@ -28,7 +28,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import one_line
 from .entry_names import refuse_secrets
 from .evolving import free_archive_path
-from .journal import Actor, Change, Journal, hash_of, text_of
+from .journal import Actor, Change, Journal, text_of
 
 MAX_BODY_CHARACTERS = 100_000
 MAX_DESCRIPTION_CHARACTERS = 300

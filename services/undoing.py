@@ -17,7 +17,7 @@ from typing import Literal
 from ..pipelines.research import is_as_written
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..vault.boundary import Consent
-from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
+from ..vault.entry import RESEARCH_KIND, Entry, hash_of, parse_entry
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -25,8 +25,8 @@ from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, taken_back
 from .ideas.research import without_research
-from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
-from .tombstones import Evidence, Tombstones, evidence_in
+from .journal import AUTOMATIC, Act, Change, Journal, Recorded, text_of
+from .tombstones import Evidence, evidence_in, record_removal
 
 Step = Literal["remove", "restore", "leave", "gone"]
 """What happens to a file; gone: nothing, because it no longer exists."""
@@ -186,7 +186,7 @@ class Undo:
                 lost = _evidence_lost(plan.changes)
                 plan.lost_of = frozenset(session for session, _ in lost)
                 self._journal.commit(
-                    [*Tombstones(self._store).change(lost), *plan.changes],
+                    [*record_removal(self._store, lost), *plan.changes],
                     run=self._journal.new_run("undo"),
                     actor="undo",
                     what=f"took back {counted(len(plan.changes), 'change')}",

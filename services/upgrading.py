@@ -10,7 +10,6 @@ are found by a join, so a kill costs one batch.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 import time
@@ -31,8 +30,6 @@ from ..tasks.queue import supervisor
 from ..tasks.queue.ledger import Ledger
 from .indexing import UPGRADE_KIND
 from .stores import open_index
-
-log = logging.getLogger(__name__)
 
 BATCH_TEXTS = 16
 """Batch size. A large model embeds a few texts per second, and a kill costs a batch."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ...runtime.settings import Settings
-from ..completion import BudgetedCompleter
+from ..completion import tokens_to_reserve
 from ..model_mining import MAX_OUTPUT_TOKENS
 from .backfill import Plan
 
@@ -55,5 +55,5 @@ def _take_sample(plan: Plan) -> _Sample:
             texts = [window.text for window in packer.windows()]
             sample.bytes += each.size
             sample.windows += len(texts)
-            sample.tokens += sum(BudgetedCompleter.estimate(text, system_prompt(), MAX_OUTPUT_TOKENS) for text in texts)
+            sample.tokens += sum(tokens_to_reserve(text, system_prompt(), MAX_OUTPUT_TOKENS) for text in texts)
     return sample

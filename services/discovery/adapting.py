@@ -35,7 +35,7 @@ from ...vault.entry import Entry, parse_entry
 from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..completion import BudgetedCompleter, completer_of
+from ..completion import ask_within, completer_of
 from ..cursors import Cursors
 from ..spending import BudgetRefused, Cap, SpendingBook
 from ..stores import vault_store
@@ -205,7 +205,7 @@ class Adaptation:
         prompt = scrub(prompt_for(pattern, text))
         request = CompletionRequest(prompt, SYSTEM, SCHEMA, MAX_OUTPUT_TOKENS, MODEL_SECONDS)
         try:
-            completion = BudgetedCompleter(self._completer, book, caps).ask(pattern.key, request)
+            completion = ask_within(caps, book, pattern.key, self._completer, request)
         except (BudgetRefused, CompletionFailed) as error:
             log.warning("no second opinion on %s: %s", pattern.key, error)
             return None, text

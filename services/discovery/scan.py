@@ -6,7 +6,6 @@ source's cursor moves, under stable keys, so that a scan that was killed finds t
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -37,8 +36,6 @@ from .adapting import SOURCES_NOTE, seed_note, sources_of
 from .fetch_child import Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost
-
-log = logging.getLogger(__name__)
 
 TOPIC_DAYS = 90
 """Repositories with a topic count as new if they were created within this time."""

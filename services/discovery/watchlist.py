@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -33,8 +32,6 @@ from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
 from ..stores import vault_store
-
-log = logging.getLogger(__name__)
 
 _ORDER = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
