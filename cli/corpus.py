@@ -142,7 +142,7 @@ def _forget_mined(context: Context) -> None:
         pass  # If nothing can be queued, nothing is forgotten.
     # Tombstones first: in a vault that is away or read-only nothing is forgotten.
     forget_removals(context.store)
-    cursors_of(context.settings).forget_all()
+    cursors_of(context.settings).forget()
 
 
 def _describe_reset(report: Mapping[str, Any], what: str) -> str:

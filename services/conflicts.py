@@ -117,18 +117,13 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
         else:
             kept = None
         if copy.note == TAKEN_BACK and choice != "merged":
-            kept = _with_both_lists(copy, kept)
+            mine = copy.mine or ""  # The removals that were recorded on both devices stay, whichever text is kept.
+            both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
+            kept = Scrubbed.trusted(both, reason="both lists were in the vault before")
         if kept is not None and kept != copy.mine:
             changes.insert(0, Change(copy.note, copy.mine, kept))
         journal.commit(changes, run=run, actor="review", what=f"{choice} kept of a sync conflict: {copy.note}")
     return copy.note
-
-
-def _with_both_lists(copy: ConflictCopy, kept: str | None) -> Scrubbed:
-    """Keep the removals recorded on both devices, whichever text is kept."""
-    mine = copy.mine or ""
-    both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
-    return Scrubbed.trusted(both, reason="both lists were in the vault before")
 
 
 def _read(store: VaultStore, path: str) -> Iterator[ConflictCopy]:

@@ -216,7 +216,10 @@ class Journal:
             for change in changes:
                 self._expect(change, moves, consent)
             for move in moves:
-                self._expect_folder(move)
+                if not self.store.is_taken(move.path):
+                    raise EntryNotFound(f"there is no folder {move.path}")
+                if self.store.is_taken(move.to):
+                    raise EntryExists(f"there is already a folder {move.to}")
             with self._writing():
                 make_private_folder(str(self._folder))
                 replace_file(self._pending, json.dumps(act).encode("ascii"))
@@ -347,12 +350,6 @@ class Journal:
         if change.before is None:
             raise EntryExists(f"there is already an entry {change.path}")
         raise EditConflict(f"{change.path} was changed since it was read; nothing was written: read it again")
-
-    def _expect_folder(self, move: FolderMove) -> None:
-        if not self.store.is_taken(move.path):
-            raise EntryNotFound(f"there is no folder {move.path}")
-        if self.store.is_taken(move.to):
-            raise EntryExists(f"there is already a folder {move.to}")
 
     def _finish(self, act: Mapping[str, Any]) -> None:
         """Apply the remaining steps and record the act; if a person has edited a file meanwhile, roll back."""

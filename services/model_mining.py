@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..pipelines.candidate import Candidate
-from ..pipelines.scrub import scrub
+from ..pipelines.scrub import Policy, scrub_json
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError
 from ..runtime.json_text import parse_json
@@ -75,7 +75,7 @@ class AnswerCache:
     def put(self, key: str, answer: Mapping[str, Any]) -> None:
         """Store an answer durably. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stored = json.dumps({"value": _scrub_strings(answer)}).encode("ascii")
+        stored = json.dumps({"value": scrub_json(answer, Policy.FULL)[0]}).encode("ascii")
         replace_file(self._folder / f"{key}.json", stored)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -209,7 +209,9 @@ class _WindowAsker:
         if seconds < LEAST_CALL_SECONDS:
             raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
         request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)
-        return ask_within(caps_of(self._settings), self._book, self._session, completer, request)
+        limits = self._settings.reflection  # A setting of 0 is no cap.
+        caps = (Cap("tokens", limits.session_token_cap, "subject"), Cap("tokens", limits.daily_token_cap, "day"))
+        return ask_within([cap for cap in caps if cap.limit], self._book, self._session, completer, request)
 
     def _remaining_seconds(self) -> float:
         return self._deadline - time.monotonic()
@@ -221,20 +223,3 @@ class _WindowAsker:
         request = (self._system, json.dumps(self._schema), window.text)
         parts = (self._session, reflection.miner, reflection.endpoint, reflection.model, *request)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-
-
-def caps_of(settings: Settings) -> tuple[Cap, ...]:
-    """Return the token caps for mining; a setting of 0 is no cap."""
-    reflection = settings.reflection
-    caps = (Cap("tokens", reflection.session_token_cap, "subject"), Cap("tokens", reflection.daily_token_cap, "day"))
-    return tuple(cap for cap in caps if cap.limit)
-
-
-def _scrub_strings(value: Any) -> Any:
-    if isinstance(value, str):
-        return scrub(value)
-    if isinstance(value, list):
-        return [_scrub_strings(item) for item in value]
-    if isinstance(value, dict):
-        return {str(name): _scrub_strings(item) for name, item in value.items()}
-    return value

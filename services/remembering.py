@@ -239,13 +239,9 @@ def capture_idea(
 def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
     """Return the slugs of the ideas in `remembered` that have not been researched, including those of an earlier
     attempt."""
-    slugs = []
-    for path in dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)]):
-        if is_idea_path(path):
-            with suppress(EntryNotFound, EntryInvalid):
-                if "research" not in store.read(path).extra:
-                    slugs.append(slug_of(path))
-    return slugs
+    paths = dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)])
+    found = store.readable(filter(is_idea_path, paths))
+    return [slug_of(idea.path) for idea in found if "research" not in idea.extra]
 
 
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:

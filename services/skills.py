@@ -35,7 +35,7 @@ from ..sources.skills.finding import SkillRoot, WalkResult, claude_roots, projec
 from ..sources.skills.reading import read_skill
 from ..vault.entry import SKILL_KIND, Entry, Source
 from ..vault.fields import StoreValue
-from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
+from ..vault.marker import every_marker
 from ..vault.project import project_of
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -119,13 +119,7 @@ def all_roots(
 
 
 def _session_folders(settings: Settings) -> set[str]:
-    folder = settings.state.markers
-    markers = (
-        read_marker(marker_path(folder, session, state))
-        for state in (START, REFLECTED)
-        for session in list_markers(folder, state)
-    )
-    return {marker.cwd for marker in markers if marker is not None}
+    return {marker.cwd for _, marker in every_marker(settings.state.markers) if marker is not None}
 
 
 def _with_skills(cwd: str, home: str) -> Path | None:

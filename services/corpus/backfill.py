@@ -21,7 +21,7 @@ from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger
 from ...tasks.queue.records import NewJob
-from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
+from ...vault.marker import every_marker, is_session_id
 from ...vault.project import is_left_out, project_of, top_of
 from ..cursors import Cursors
 from ..mining import Mined
@@ -174,14 +174,11 @@ def refusal(path: str, folders: Iterable[str]) -> str | None:
 
 def live_transcripts(settings: Settings) -> frozenset[str]:
     """Return the session ids and real paths of all transcripts with a marker, mined completely or not."""
-    markers = settings.state.markers
     live = set()
-    for state in (START, REFLECTED):
-        for session in list_markers(markers, state):
-            live.add(session)
-            marker = read_marker(marker_path(markers, session, state))
-            if marker is not None and marker.transcript:
-                live.add(os.path.realpath(marker.transcript))
+    for session, marker in every_marker(settings.state.markers):
+        live.add(session)
+        if marker is not None and marker.transcript:
+            live.add(os.path.realpath(marker.transcript))
     return frozenset(live)
 
 

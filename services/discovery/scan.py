@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from ...pipelines.discovery import (
@@ -176,7 +176,7 @@ class Discovery:
         target, api = source.target, self._settings.discovery.github_api
         match source.kind:
             case "topic":
-                url = search_address(api, target, self._today() - timedelta(days=TOPIC_DAYS))
+                url = search_address(api, target, local_day(self._clock()) - timedelta(days=TOPIC_DAYS))
                 return FetchRequest("topic", url)
             case "folder":
                 if not target.startswith(("http://", "https://")):
@@ -189,9 +189,6 @@ class Discovery:
                 return FetchRequest("feed", target, target)
             case "list":
                 return FetchRequest("list", raw_address(target))
-
-    def _today(self) -> date:
-        return local_day(self._clock())
 
 
 def seed_sources(store: VaultStore, *, confirmed: bool = False) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from ...runtime.days import SECONDS_PER_DAY, local_day
 from ...runtime.errors import VaultUnavailable
 from ...runtime.json_text import parse_json
 from ...runtime.layout import StatePaths
+from ...runtime.paths import delete_older
 from ...runtime.settings import Settings
 from ...services.boundary import clean_outside
 from ...services.completion import CALLS_FOLDER
@@ -116,7 +117,7 @@ def delete_old(state: StatePaths, now: float) -> int:
     # A snapshot of the settings is for one environment, and is compiled again when needed.
     snapshots = (root.parent / "run").glob("hooks-*.snapshot")
     old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside_files(state), *snapshots)
-    return _delete(old, now - KEEP_DAYS * SECONDS_PER_DAY)
+    return delete_older(old, now - KEEP_DAYS * SECONDS_PER_DAY)
 
 
 def clean_temporaries(state: StatePaths, now: float) -> int:
@@ -141,18 +142,8 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
             newest = max((path.stat().st_mtime for path in folder.iterdir()), default=folder.stat().st_mtime)
             if newest < now - FINDINGS_DAYS * SECONDS_PER_DAY:
                 shutil.rmtree(folder)
-    answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
-    return _delete(left, now - STALE_TEMPORARY_SECONDS) + answers
-
-
-def _delete(paths: Iterable[Path], before: float) -> int:
-    deleted = 0
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime < before:
-                path.unlink()
-                deleted += 1
-    return deleted
+    answers = delete_older((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
+    return delete_older(left, now - STALE_TEMPORARY_SECONDS) + answers
 
 
 def _begun_at(path: Path) -> float | None:

@@ -120,7 +120,7 @@ def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed:
         out.write('{"type":"summary"}\n')
     plan = plan_corpus(bed.settings)
     assert plan.bytes == len('{"type":"summary"}\n')
-    cursors.forget_all()
+    cursors.forget()
     assert plan_corpus(bed.settings).bytes == path.stat().st_size
 
 
