@@ -33,7 +33,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Scan; return 1 if a source could not be read."""
-    _ = context.state
     discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
     is_new = not context.store.exists(SOURCES_NOTE)
     sources = parse_sources(SOURCES_BODY, False) if is_new else discovery.note()

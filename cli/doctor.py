@@ -8,7 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
@@ -243,11 +243,8 @@ def _not_searched(vault: Path) -> Iterator[str]:
 
 
 def _extension(context: Context) -> Finding:
-    connection = open_writer(Path(context.state.index_db))
-    try:
+    with closing(open_writer(Path(context.state.index_db))) as connection:
         loaded = load_vectors(connection)
-    finally:
-        connection.close()
     if not loaded:
         return Finding("sqlite-vec", "note", "cannot be loaded: recall works on keywords only")
     return Finding("sqlite-vec", "ok", "loads")

@@ -144,8 +144,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         for e, status, is_in in (*listed, *((entry, verdict, "-") for verdict, entry in away))
     ]
     none = 'there are no ideas: memory idea "TITLE" "SUMMARY" writes one down'
-    print_rows(args, value, ("slug", "status", "since", "seen", "in Ideas.md", "says"), rows, none)
-    return 0
+    return print_rows(args, value, ("slug", "status", "since", "seen", "in Ideas.md", "says"), rows, none)
 
 
 def _show(slug: str, args: argparse.Namespace, context: Context) -> int:

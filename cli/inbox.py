@@ -40,7 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """List or triage the inbox."""
     refuse_options_of_others(args, {"--dry-run": ("triage",), "--yes": ("triage",)})
-    _ = context.state
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":
         return _list(args, context, reviewer)

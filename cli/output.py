@@ -35,8 +35,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document to stdout."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    """Print one JSON document to stdout. What JSON has no form for, such as a path, becomes text."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=str)
     sys.stdout.write("\n")
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..pipelines.incubation import GC_KIND, listed
 from ..pipelines.likeness import statement_of
@@ -80,7 +80,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.undo is not None and args.inbox:
         raise UsageError("--undo takes the last decision back, wherever it was made: leave --inbox out")
     reviewer = Reviewer(context.settings, context.store)
-    _ = context.state
     if args.undo is not None:
         return _undo(args, reviewer, context)
     if args.decide:
@@ -165,13 +164,6 @@ def _copy_as_json(copy: ConflictCopy) -> dict[str, Any]:
     }
 
 
-def _unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
-    """Waiting notes that cannot be read, as `--json` prints them."""
-    return [
-        {"slug": path.rsplit("/", 1)[-1][:-3], "path": path, "problem": problem} for path, problem in unreadable.items()
-    ]
-
-
 def list_waiting(
     args: argparse.Namespace,
     context: Context,
@@ -183,7 +175,8 @@ def list_waiting(
     torn: Collection[str] = (),
 ) -> int:
     """Print what waits, as a table or as JSON; return the exit code."""
-    others, unread = [*map(_copy_as_json, copies)], _unreadable_as_json(unreadable)
+    others = [*map(_copy_as_json, copies)]
+    unread = [{"slug": p.rsplit("/", 1)[-1][:-3], "path": p, "problem": why} for p, why in unreadable.items()]
     rows: list[Sequence[object]] = [
         (
             e.path.rsplit("/", 1)[-1][:-3],
@@ -213,10 +206,6 @@ def _statement_line(entry: Entry) -> str:
     return f"would replace {replaced}: {says}" if replaced else says
 
 
-Wish: TypeAlias = "Callable[[str], Iterable[DecisionOutcome]]"
-"""Carry a decision out under the name of a run; return the outcomes."""
-
-
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
     """Carry out all decisions; return 1 if one failed. Raises UsageError before the first for one that is malformed."""
     wanted = [_parse_decide(reviewer, item) for item in args.decide]
@@ -240,8 +229,9 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     return 0 if len(told) == len(results) else 1
 
 
-def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
-    """Parse `SLUG=DECISION` into the name and what carries it out. Raises UsageError, EntryNotFound."""
+def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Callable[[str], list[DecisionOutcome]]]:
+    """Parse `SLUG=DECISION` into the name and what carries it out under a run's name. Raises UsageError,
+    EntryNotFound."""
     name, separator, words = item.partition("=")
     name = name.strip()
     if not separator or not name:

@@ -244,7 +244,9 @@ class Dialogue:
             "r": lambda: self._decide(entry, Reject()),
             "p": lambda: self._supersede(entry),
         }
-        looks: dict[str, Callable[[], None]] = {"?": partial(_explain, labels)}
+        looks: dict[str, Callable[[], None]] = {
+            "?": lambda: print("\n".join(f"{key}  {KEYS[key][1]}" for key in labels))
+        }
         if "w" in labels:
             looks["w"] = lambda: self._print_excerpts(entry)
         return _Question(labels, acts, looks)
@@ -377,12 +379,8 @@ class Dialogue:
 
     def speaks_of_actions(self) -> bool:
         """Whether a rule that was kept, and not taken back, speaks of what the agent does."""
-        for path in self._decided:
-            with suppress(MemoryVaultError):
-                entry = self._reviewer.store.read(path)
-                if entry.effective_status == ACTIVE and compile_rule(entry)[1]:
-                    return True
-        return False
+        kept = self._reviewer.store.readable(self._decided)
+        return any(entry.effective_status == ACTIVE and compile_rule(entry)[1] for entry in kept)
 
     def _edit(self, entry: Entry) -> None:
         """Edit the text and approve it; if it is unchanged or empty, ask again."""
@@ -455,10 +453,6 @@ def _key_for(question: _Question) -> str:
             return key
         else:
             print(f"press one of: {' '.join(question.labels)}" + "  (? explains them)" * ("?" in question.looks))
-
-
-def _explain(keys: Iterable[str]) -> None:
-    print("\n".join(f"{key}  {KEYS[key][1]}" for key in keys))
 
 
 def _print_outcome(decided: DecisionOutcome) -> None:

@@ -20,7 +20,7 @@ from ..services.known_memories import VaultMemories
 from ..services.remembering import free_path
 from ..services.semantic_similarity import SemanticSimilarity
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.entry import ACTIVE, INCIDENT, Entry
+from ..vault.entry import ACTIVE, INCIDENT
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
 from .kinds import meant_kind
@@ -109,7 +109,9 @@ def _save(args: argparse.Namespace, body: str, project: str | None, is_named: bo
         if store.exists(path):
             replace = f"`memory evolve {args.slug} 'TEXT' 'REASON'` replaces it"
             raise EntryExists(f"there is already an entry {path}: {replace}, or give another name")
-        like = _similar_entries(args.kind, str(text), project, context)
+        with SemanticSimilarity(context.settings) as meaning:
+            same = VaultMemories(store, meaning).saying(statement_of(str(text)), args.kind)
+        like = [one for one in same if project is None or one.project in (None, project)]
         for one in like:
             reach = (one.project, one.always_load)
             if one.effective_status == ACTIVE and reach == (project, args.always_load) and says_already(one, str(text)):
@@ -164,13 +166,6 @@ def _policy(kind: str) -> Policy:
 def _name_of(text: str, kind: str) -> str:
     """Name an entry by its text, without what is scrubbed from that."""
     return title_slug(scrub(text, _policy(kind)))
-
-
-def _similar_entries(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
-    """Entries of this kind that say the same, without those of other projects. Raises VaultUnavailable."""
-    with SemanticSimilarity(context.settings) as meaning:
-        found = VaultMemories(context.store, meaning).saying(statement_of(text), kind)
-    return [one for one in found if project is None or one.project in (None, project)]
 
 
 def _propose(args: argparse.Namespace, body: str, project: str | None, context: Context) -> int:

@@ -38,7 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show the proposals, and with consent put them into the review."""
-    _ = context.state
     seeding = Seeding(context.settings, context.store)
     repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
     plan = seeding.plan(repositories, user=args.user, most=args.most)

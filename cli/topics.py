@@ -82,8 +82,7 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     found = topics.all()
     value = [{key: value for key, value in asdict(topic).items() if key != "body"} for topic in found]
     rows = [(t.slug, t.type or "-", t.updated or "-", cut(t.description, COLUMN_CHARACTERS)) for t in found]
-    print_rows(args, value, ("slug", "type", "updated", "says"), rows, f"{topics.project} has no topics")
-    return 0
+    return print_rows(args, value, ("slug", "type", "updated", "says"), rows, f"{topics.project} has no topics")
 
 
 def _read(args: argparse.Namespace, topics: Topics, context: Context) -> int:
@@ -128,7 +127,6 @@ def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
 
 
 def _import(args: argparse.Namespace, context: Context) -> int:
-    _ = context.state
     results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
     if not args.dry_run and any(one.result in ("imported", "updated", "removed") for one in results):
         request_indexing(context.settings)

@@ -116,7 +116,7 @@ def _print_outcome(
     else:
         print("your vault stays where it is" + (f": {home_path(vault)}" if vault else ""))
     root = context.settings.state_root
-    states = sorted(folder for folder in _folders_in(root) if (folder / "markers").is_dir())
+    states = sorted(markers.parent for markers in root.glob("*/markers") if markers.is_dir())
     kept = [place for place in (context.settings.config_file, *states, root) if place.exists()]
     if kept:
         print("settings and state stay too; delete them if you don't come back:")
@@ -126,13 +126,6 @@ def _print_outcome(
     print(
         "the program stays too; remove it as you installed it: uv tool uninstall memoryvault-agent, or with pipx or pip"
     )
-
-
-def _folders_in(root: Path) -> list[Path]:
-    try:
-        return [folder for folder in root.iterdir() if folder.is_dir()]
-    except OSError:
-        return []
 
 
 def _print_faults(readable: PartialSettings) -> None:

@@ -63,14 +63,12 @@ class Page:
     """Its address below the base."""
     title: str
     key: str
-    """The key that leads there, after `g`."""
+    """The key that leads there, after `g`; '' if only other pages lead there."""
     routes: Callable[[ConsoleContext], Sequence[Route]]
     waiting: Callable[[PendingCounts], int] | None = None
     """Number of things that wait on the page, shown beside its name."""
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of the page and what they do, for the help."""
-    hidden: bool = False
-    """Whether the page is reached from other pages only."""
 
 
 class ConsoleContext:
@@ -171,7 +169,7 @@ class ConsoleContext:
         """Return the answer to a request without a session: one line, with nothing of the vault."""
         return HTMLResponse(self._templates.get_template("refused.html").render(line=line), status)
 
-    def problem(self, request: Request, error: MemoryVaultError) -> Response:
+    def problem(self, request: Request, error: Exception) -> Response:
         """Return a page that shows an error."""
         return self.page(
             request,
@@ -235,7 +233,7 @@ def edited_text(form: Mapping[str, str], or_else: str) -> tuple[Scrubbed, str]:
     return body, "; secrets in the text were replaced" if body != text else ""
 
 
-def status_of(error: MemoryVaultError) -> int:
+def status_of(error: Exception) -> int:
     """The HTTP status for an error."""
     match error:
         case EntryNotFound():

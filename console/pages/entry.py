@@ -182,5 +182,4 @@ PAGE = Page(
         ("d", "dismiss it: it is wrong"),
         ("u", "undo that"),
     ),
-    hidden=True,
 )
