@@ -36,7 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Judge the skills that wait."""
-    _ = context.state
     limit = args.limit or PATTERNS_PER_RUN
     network = not args.skip_network and is_confirmed(context.settings)
     fetch = fetch_in_child(context.settings) if network else None

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from ..runtime.errors import UsageError
+from .output import add_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,20 +54,27 @@ class Command(NamedTuple):
     """A command of `memory`."""
 
     module: str
-    """In this package, with `EPILOG`, `configure(parser)` and `run(args, context) -> int`."""
+    """In this package, with `EPILOG`, `run(args, context) -> int` and, unless it takes `--json` alone,
+    `configure(parser)`."""
     line: str
     """The line in the help."""
     does: Does | Mapping[str, Does]
     """The same for every use, or by use: an option (`--apply`) or the first word (`list`; '' for any, NO_NAME for
     none). The first use that fits the arguments counts; without one the command CHANGES."""
     word: str = ""
-    """Which of the module's commands, if it has several: it then has `configure(parser, word)` and `EPILOGS`."""
+    """Which of the module's commands, if it has several: `args.action`. It then has `configure(parser, word)` and
+    `EPILOGS`."""
 
     def configure(self, parser: argparse.ArgumentParser) -> Any:
         """Define the arguments and the epilog of `parser`. Return the command's module."""
         module = importlib.import_module(f".{self.module}", __package__)
         parser.epilog = module.EPILOGS[self.word] if self.word else module.EPILOG
-        module.configure(parser, *([self.word] if self.word else []))
+        if self.word:
+            parser.set_defaults(action=self.word)
+        if hasattr(module, "configure"):
+            module.configure(parser, *([self.word] if self.word else []))
+        else:
+            add_json(parser)
         return module
 
 

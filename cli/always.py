@@ -51,7 +51,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.name is None:
         return _list(args, context)
     reviewer = Reviewer(context.settings, context.store)
-    _ = context.state
     entry = find_entry(context.store, args.name)
     done = mark_always(reviewer, entry.path, not args.off, entry.content_hash)
     if not done.was_so:

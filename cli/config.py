@@ -33,7 +33,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     rows = [
         (row.name, value_in_force(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
     ]
-    values = {name: {"value": _plain(value), "from": origin} for name, value, origin in rows}
+    values = {name: {"value": value, "from": origin} for name, value, origin in rows}
     shown = [(name, _shown(value), with_home(at)) for name, value, at in rows]
     return print_rows(args, values, ("setting", "value", "from"), shown)
 
@@ -42,7 +42,3 @@ def _shown(value: object) -> str:
     if value is None:
         return "-"
     return as_toml(home_path(value) if isinstance(value, Path) else value)
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

@@ -91,11 +91,6 @@ class Context:
         state = self.settings.state
         return state if Path(state.index_db).is_file() else self.state
 
-    @property
-    def index_db(self) -> Path:
-        """Path of the index; the file may not exist yet."""
-        return Path(self.state.index_db)
-
     @cached_property
     def store(self) -> VaultStore:
         """The vault's files."""

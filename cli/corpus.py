@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from ..services.corpus.backfill import (
 )
 from ..services.corpus.estimate import model_cost
 from ..services.pausing import pause_notice, why_nothing_starts
-from ..services.tombstones import Tombstones
+from ..services.tombstones import forget_removals, removed_evidence
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.queue.enqueue import open_ledger
 from .arguments import past_time
@@ -45,6 +44,7 @@ from .terminal_safety import line_columns, redraw
 WARN_DAYS = 7
 """Days before the host deletes a transcript from which it is warned of."""
 OPTIONS = ("--root", "--since", "--project", "--execute", "--reset")
+CAPS = ("session_token_cap", "daily_token_cap")
 POLL_SECONDS = 0.2
 NAMED = 3
 """How many unreadable files are named; the rest is counted."""
@@ -82,7 +82,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         run_queued = enqueue_corpus(settings, plan, root=root)
         report["run"] = run_queued.name if run_queued is not None else ""
     elif settings.reflection.miner != "local":
-        report |= asdict(model_cost(plan, settings))
+        report["requests"], report["tokens"] = model_cost(plan, settings)
+        report |= {name: getattr(settings.reflection, name) for name in ("miner", *CAPS)}
     if args.json:
         print_json(report)
         return 0
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing was done: add --execute")
     elif not plan.to_mine:
         return 0
-    elif waits := pause_notice(settings) or (None if _has_worker(settings) else NO_WORKER):
+    elif waits := pause_notice(settings) or (None if lock_holder(settings.state.worker_lock) else NO_WORKER):
         print(waits)
     elif run_queued is not None and sys.stderr.isatty():
         return _follow(settings, run_queued)
@@ -113,7 +114,7 @@ def _plan_as_json(
     report: dict[str, Any] = {
         "dry_run": not args.execute,
         "to_process": len(plan.to_mine),
-        "already_queued": _already_queued(plan, settings),
+        "already_queued": queued_count(settings, plan),
         "bytes": plan.bytes,
         "skipped_already_processed": plan.known,
         "live": plan.live,
@@ -125,8 +126,7 @@ def _plan_as_json(
     }
     if args.reset:
         report["forgets"] = len(cursors_of(settings).all())
-        taken_back = Tombstones(context.store)
-        report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
+        report["forgets_taken_back"] = len({session for session, _ in removed_evidence(context.store)})
     try:
         # A session that was mined without the model is not mined again, so a fault must be seen before.
         completer_of(settings)
@@ -141,8 +141,8 @@ def _forget_mined(context: Context) -> None:
     with open_ledger(context.settings):
         pass  # If nothing can be queued, nothing is forgotten.
     # Tombstones first: in a vault that is away or read-only nothing is forgotten.
-    Tombstones(context.store).forget()
-    cursors_of(context.settings).forget_all()
+    forget_removals(context.store)
+    cursors_of(context.settings).forget()
 
 
 def _describe_reset(report: Mapping[str, Any], what: str) -> str:
@@ -152,20 +152,6 @@ def _describe_reset(report: Mapping[str, Any], what: str) -> str:
     if not forgets:
         return "--reset has nothing to forget: no session was mined"
     return f"{what} {' and '.join(forgets)}; what is in the vault stays"
-
-
-def _has_worker(settings: Settings) -> bool:
-    return lock_holder(settings.state.worker_lock) is not None
-
-
-def _already_queued(plan: Plan, settings: Settings) -> int:
-    if not Path(settings.state.queue_db).exists():
-        return 0
-    try:
-        with open_ledger(settings) as ledger:
-            return queued_count(ledger, plan)
-    except QueueUnavailable:
-        return 0  # A dry run works without the queue.
 
 
 def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:
@@ -201,9 +187,8 @@ def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcrip
     if "tokens" in report:
         requests = counted(report["requests"], "request")
         print(f"{report['miner']} is asked too: about {requests}")
-        print(
-            f"at most {counted(report['tokens'], 'token')} ({_tokens_text(report['session_token_cap'])} for a session)"
-        )
+        most = f"at most {report['session_token_cap']:,}" if report["session_token_cap"] else "no cap"
+        print(f"at most {counted(report['tokens'], 'token')} ({most} for a session)")
         cap = report["daily_token_cap"]
         if cap and report["tokens"] > cap:
             share = cap / report["tokens"]
@@ -219,10 +204,6 @@ def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcrip
             f"memory: warning: Claude Code deletes {len(ending)} of them within {WARN_DAYS} days, the first {when} "
             f"({first.path}): mine them before that, or raise cleanupPeriodDays in its settings.json"
         )
-
-
-def _tokens_text(tokens: int) -> str:
-    return f"at most {tokens:,}" if tokens else "no cap"
 
 
 def follow_mining(settings: Settings, run: BackfillRun, most_seconds: float, *, quiet: bool = False) -> Progress:
@@ -259,7 +240,7 @@ def draw_mining(progress: Progress, settings: Settings, seconds: float) -> None:
         said += ", paused (memory resume)"
     elif progress.paused:
         said += f", paused (memory jobs resume {KIND})"
-    elif not _has_worker(settings):
+    elif lock_holder(settings.state.worker_lock) is None:
         said += ", no worker runs (memory service up)"
     said += f", {seconds:.0f} s"
     width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..pipelines.discovery import Source, SourcesNote
+from ..pipelines.discovery import SOURCES_BODY, Source, SourcesNote, parse_sources
 from ..services.discovery.adapting import SOURCES_NOTE
 from ..services.discovery.fetch_child import fetch_in_child
-from ..services.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
+from ..services.discovery.scan import Discovery, ScanReport, SourceReport, seed_sources, sources_called
 from .context import Context
 from .output import add_json, counted, in_line, note, print_json, print_table
 
@@ -33,29 +33,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Scan; return 1 if a source could not be read."""
-    _ = context.state
     discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
     is_new = not context.store.exists(SOURCES_NOTE)
-    sources = discovery.proposed() if is_new else discovery.note()
+    sources = parse_sources(SOURCES_BODY, False) if is_new else discovery.note()
     for problem in sources.problems:
         note(f"memory: {SOURCES_NOTE}: {problem}")
     chosen = sources_called(args.source, sources)
     if args.dry_run:
         return _dry_run(args, sources, chosen, is_new)
-    seeded = discovery.seed()
+    seeded = seed_sources(context.store)
     if seeded:
         note(f"memory: wrote {SOURCES_NOTE} as a proposal; look at it, then set `confirmed: true` there")
         return _print_result(args, ScanReport(), sources, seeded)
-    progress = _show_progress if sys.stderr.isatty() and not args.json else None
+
+    def progress(source: Source, number: int, of: int) -> None:
+        if sys.stderr.isatty() and not args.json:
+            note(f"[{number + 1}/{of}] {source.slug}")
+
     report = discovery.scan(args.source, everything=args.all, on_source=progress)
     for problem in report.problems:
         if problem not in sources.problems:
             note(f"memory: {SOURCES_NOTE}: {problem}")
     return _print_result(args, report, sources, seeded)
-
-
-def _show_progress(source: Source, number: int, of: int) -> None:
-    note(f"[{number + 1}/{of}] {source.slug}")
 
 
 def _dry_run(args: argparse.Namespace, sources: SourcesNote, chosen: Sequence[Source], is_new: bool) -> int:

@@ -34,7 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show the entry, ask unless --yes is given, and dismiss it."""
     reviewer = Reviewer(context.settings, context.store)
-    _ = context.state
     entry = find_entry(context.store, args.name)
     if is_dismissed(entry):
         value = {"path": entry.path, "status": entry.effective_status, "changed": False}

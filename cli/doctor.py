@@ -8,7 +8,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
@@ -23,7 +23,7 @@ from ..runtime.background import what_starts_a_worker
 from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
 from ..runtime.layout import DEFAULT_GROUP
 from ..runtime.process_lock import lock_holder
-from ..runtime.settings import PartialSettings, snapshot_from_before
+from ..runtime.settings import snapshot_from_before
 from ..services.active_counts import describe_notes, read_index
 from ..services.completion import completer_of
 from ..services.indexing import drain_now, reconcile_now
@@ -49,7 +49,7 @@ from .doctor_checks import (
     sync_clients,
     vault_and_disk,
 )
-from .output import add_json, counted, how_to, in_line, print_json, with_home
+from .output import counted, how_to, in_line, print_json, with_home
 from .processes import stop_background
 from .progress import StatusLine
 
@@ -78,11 +78,6 @@ TODO_OF_ERRNO = {
     errno.EISDIR: _MOVE,
     errno.EEXIST: _MOVE,
 }
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory doctor`."""
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -127,7 +122,10 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
         yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
         told = str(error)
         skipped = {what for what, _ in CHECKS} - WITHOUT_STATE
-        skipped -= WITHOUT_VAULT if _has_state(context, readable) else set()
+        settings = context.settings
+        is_chosen = "vault.path" not in readable.unread and settings.vault_path is not None
+        if is_chosen and os.path.isdir(settings.state.root):  # Although the vault may be away.
+            skipped -= WITHOUT_VAULT
     for what, check in CHECKS:
         if what in skipped:
             continue
@@ -151,13 +149,6 @@ def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
     place = f"{error.filename}: " if error.filename else ""
     todo = TODO_OF_ERRNO.get(error.errno or 0, f"see {how_to('troubleshooting')}")
     return Finding(what, "fault", f"{place}{error.strerror}", todo)
-
-
-def _has_state(context: Context, readable: PartialSettings) -> bool:
-    """Whether the state folder is known and exists, although the vault may be away."""
-    settings = context.settings
-    chosen = "vault.path" not in readable.unread and settings.vault_path is not None
-    return chosen and os.path.isdir(settings.state.root)
 
 
 def _other_agents(context: Context) -> Finding:
@@ -226,7 +217,7 @@ def _index(context: Context) -> Finding:
     report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
-        stats, notes = index.stats(), describe_notes(*(read_index(context.index_db) or ((), {})))
+        stats, notes = index.stats(), describe_notes(*(read_index(Path(context.state.index_db)) or ((), {})))
     if problems:
         return Finding("index", "fault", problems[0], "`memory vault reindex --rebuild`")
     detail = f"{notes}, {counted(stats.chunks, 'passage')}"
@@ -252,18 +243,15 @@ def _not_searched(vault: Path) -> Iterator[str]:
 
 
 def _extension(context: Context) -> Finding:
-    connection = open_writer(context.index_db)
-    try:
+    with closing(open_writer(Path(context.state.index_db))) as connection:
         loaded = load_vectors(connection)
-    finally:
-        connection.close()
     if not loaded:
         return Finding("sqlite-vec", "note", "cannot be loaded: recall works on keywords only")
     return Finding("sqlite-vec", "ok", "loads")
 
 
 def _model(context: Context) -> Finding:
-    name = model_in_force(context.index_db, context.settings.embedding.model)
+    name = model_in_force(Path(context.state.index_db), context.settings.embedding.model)
     try:
         place = locate_model(name, Path(context.state.models))
     except ModelUnavailable as error:
@@ -311,7 +299,9 @@ def _round_trip(context: Context) -> Finding:
     try:
         with _service(context):
             reconcile_now(context.settings)
-            before_it = _pending_passages(context) - 1
+            with open_index(context.settings) as index:
+                model = index.in_force() or wanted_model(context.settings)
+                before_it = (index.pending_count(model) if index.has_vectors else 0) - 1
             with RecallClient(context.state.recall_socket) as client:
                 waits = before_it >= BATCH_TEXTS and client.ping()["failure"] is None
             semantic = not waits and drain_now(context.settings).reason is None
@@ -343,13 +333,6 @@ def _remove_left_probes(context: Context) -> None:
             entry = context.store.read(file.relative_to(context.vault).as_posix())
             if entry.body.strip() == PROBE_NOTE and time.time() - file.stat().st_mtime > PROBE_LEFT_SECONDS:
                 context.store.remove(entry.path, entry.content_hash)
-
-
-def _pending_passages(context: Context) -> int:
-    """Number of passages without a vector; 0 if there are no vectors at all."""
-    with open_index(context.settings) as index:
-        model = index.in_force() or wanted_model(context.settings)
-        return index.pending_count(model) if index.has_vectors else 0
 
 
 @contextmanager

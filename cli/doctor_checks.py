@@ -43,7 +43,7 @@ from ..tasks.queue.units import service_manager
 from ..vault.frontmatter import find_fault
 from ..vault.header import TEMPLATE, in_templates, out_of_use, skim, split_header
 from ..vault.listing import list_notes
-from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
+from ..vault.marker import every_marker
 from ..vault.statuses import meant_status
 from ..vault.turn import Origin
 from .context import Context
@@ -250,18 +250,16 @@ def _absent_of(host: str, context: Context, runs: Sequence[HookRun]) -> str:
 def _sessions_with_calls(host: str, context: Context) -> int:
     """Count sessions of SILENT_HOOK_DAYS that ran commands and began after the last tool call that a hook saw, or
     after these hooks were wired, or installed."""
-    markers, seen = context.state.markers, Path(context.state.root, "run", f"{TOOL_CALL}-{host}")
+    seen = Path(context.state.root, "run", f"{TOOL_CALL}-{host}")
     files = (file_of(WIRINGS[host], context.settings), STUB, seen)
     since = max(time.time() - SILENT_HOOK_DAYS * SECONDS_PER_DAY, *(os.stat(f).st_mtime for f in files if f.exists()))
     count = 0
-    for state in (START, REFLECTED):
-        for session in list_markers(markers, state):
-            marker = read_marker(marker_path(markers, session, state))
-            if marker is None or marker.host != host or marker.started_at <= utc_stamp(since):
-                continue
-            with suppress(OSError):
-                turns = open_transcript(Path(marker.transcript), 0, host)
-                count += any(turn.origin is Origin.TOOL_USE and turn.tool and turn.tool.command for turn in turns)
+    for _, marker in every_marker(context.state.markers):
+        if marker is None or marker.host != host or marker.started_at <= utc_stamp(since):
+            continue
+        with suppress(OSError):
+            turns = open_transcript(Path(marker.transcript), 0, host)
+            count += any(turn.origin is Origin.TOOL_USE and turn.tool and turn.tool.command for turn in turns)
     return count
 
 

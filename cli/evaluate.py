@@ -13,7 +13,7 @@ from ..index.evaluation import load_documents, load_questions, open_documents
 from ..runtime.errors import ModelUnavailable
 from .arguments import at_least_one
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, note, print_result
 from .progress import draw_share
 
 EPILOG = """example:
@@ -44,17 +44,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 questions, args.k, eagerness=context.settings.recall.eagerness, apply_threshold=args.floor
             )
             rankings = sorted(ranked, key=lambda one: order[one.question.group, one.question.id])
-    if args.json:
-        print_json(
-            [
-                {"id": one.question.id, "ranked": one.ids, "scores": one.scores, "degraded": one.degraded}
-                for one in rankings
-            ]
-        )
-        return 0
-    for ranking in rankings:
-        print(f"{ranking.question.id}\t{' '.join(ranking.ids)}")
-    return 0
+    value = [
+        {"id": one.question.id, "ranked": one.ids, "scores": one.scores, "degraded": one.degraded} for one in rankings
+    ]
+    return print_result(args, value, *(f"{one.question.id}\t{' '.join(one.ids)}" for one in rankings))
 
 
 def _embedder(context: Context) -> Embedder | None:

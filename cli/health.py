@@ -17,16 +17,11 @@ from ..services.pausing import why_nothing_starts
 from ..services.spending import SpendingReport
 from ..services.waiting_sessions import describe_sessions
 from .context import Context
-from .output import add_json, counted, in_line, print_json, print_table, with_home
+from .output import counted, in_line, print_json, print_table, with_home
 
 EPILOG = """example:
   memory health --json
 """
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory health`."""
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

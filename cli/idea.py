@@ -9,7 +9,7 @@ from shlex import quote
 
 from ..pipelines.incubation import TRASH_DAYS, Answer
 from ..pipelines.scrub import Policy, scrub
-from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.errors import UsageError
 from ..services.agent_proposals import AgentProposals
 from ..services.decision_property import DecisionOutcome
 from ..services.ideas.archive import promote, put_away, put_away_ideas, restore
@@ -29,7 +29,7 @@ from ..services.ideas.research import request_research_if_possible
 from ..services.journal import Journal
 from ..services.remembering import capture_idea
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.entry import Entry, first_sentence
+from ..vault.entry import first_sentence
 from ..vault.pending import IDEAS_LIST
 from .context import Context
 from .output import (
@@ -41,7 +41,6 @@ from .output import (
     print_json,
     print_result,
     print_rows,
-    print_table,
     result_path,
     with_home,
 )
@@ -135,7 +134,7 @@ def _capture(title: str, summary: str, args: argparse.Namespace, context: Contex
 
 
 def _list(args: argparse.Namespace, context: Context) -> int:
-    found = [(entry, _surfaced(context, entry)) for entry in ideas(context.store)]
+    found = [(entry, is_surfaced(context.settings, context.store, entry.path)) for entry in ideas(context.store)]
     away = put_away_ideas(context.store) if args.all else []
     value = [idea_as_json(entry, surfaced) for entry, surfaced in found]
     value += [{**idea_as_json(entry, None), "status": verdict} for verdict, entry in away]
@@ -145,22 +144,15 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         for e, status, is_in in (*listed, *((entry, verdict, "-") for verdict, entry in away))
     ]
     none = 'there are no ideas: memory idea "TITLE" "SUMMARY" writes one down'
-    print_rows(args, value, ("slug", "status", "since", "seen", "in Ideas.md", "says"), rows, none)
-    return 0
-
-
-def _surfaced(context: Context, entry: Entry) -> bool | None:
-    try:
-        return is_surfaced(context.settings, context.store, entry.path)
-    except MemoryVaultError:
-        return None
+    return print_rows(args, value, ("slug", "status", "since", "seen", "in Ideas.md", "says"), rows, none)
 
 
 def _show(slug: str, args: argparse.Namespace, context: Context) -> int:
     entry = find_idea(context.store, slug)
     folder = (context.vault / entry.path).parent
     files = sorted(path.name for path in folder.iterdir() if path.name[0] != ".")
-    value = {**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files}
+    surfaced = is_surfaced(context.settings, context.store, entry.path)
+    value = {**idea_as_json(entry, surfaced), "body": entry.body, "files": files}
     path = result_path(context.vault / entry.path)
     return print_result(args, value, path, "", entry.body, "", f"files: {', '.join(files)}")
 
@@ -175,17 +167,13 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
 
 def _gc(args: argparse.Namespace, context: Context) -> int:
     stale = refresh_list(context.settings, Journal(context.state, context.store))
-    if args.json:
-        print_json([{"slug": i.slug, "title": i.title, "last": i.last.isoformat()} for i in stale])
-    elif stale:
-        print_table(
-            ("slug", "last touched", "says"),
-            [(i.slug, i.last.isoformat(), cut(i.statement, COLUMN_CHARACTERS)) for i in stale],
-        )
+    value = [{"slug": i.slug, "title": i.title, "last": i.last.isoformat()} for i in stale]
+    rows = [(i.slug, i.last.isoformat(), cut(i.statement, COLUMN_CHARACTERS)) for i in stale]
+    months = counted(context.settings.memory.incubator_gc_months, "month")
+    none = f"none is due yet: you are asked about an idea that nobody came back to {months} after it was noted"
+    print_rows(args, value, ("slug", "last touched", "says"), rows, none)
+    if stale and not args.json:
         note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / IDEAS_LIST}")
-    else:
-        months = counted(context.settings.memory.incubator_gc_months, "month")
-        print(f"none is due yet: you are asked about an idea that nobody came back to {months} after it was noted")
     return 0
 
 

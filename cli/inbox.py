@@ -40,7 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """List or triage the inbox."""
     refuse_options_of_others(args, {"--dry-run": ("triage",), "--yes": ("triage",)})
-    _ = context.state
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":
         return _list(args, context, reviewer)
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _list(args: argparse.Namespace, context: Context, reviewer: Reviewer) -> int:
     waiting, unreadable = reviewer.waiting_and_unreadable(INBOX)
-    list_waiting(context, likeliest_first(waiting), unreadable, is_inbox=True, as_json=args.json)
+    list_waiting(args, context, likeliest_first(waiting), unreadable, is_inbox=True)
     if waiting and not args.json:
         days = [day for entry in waiting if (day := parse_local_day(entry.surfaced_at or entry.created))]
         age = (local_today() - min(days)).days if days else 0

@@ -42,7 +42,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Record a failure, or look for it."""
     refuse_options_of_others(args, {"--resolution": ("add",), "--project": ("add",)})
-    _ = context.state
     if args.action == "find":
         return _find(args, context)
     project = project_of(current_folder()) if args.project is None else args.project

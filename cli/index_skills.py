@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ..runtime.errors import UsageError
 from ..runtime.layout import home_folder
-from ..services.skills import all_roots, forget_root, index_skills, is_known_root, remember_root, scan
+from ..services.skills import GIVEN, all_roots, index_skills, known_roots, scan
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context, current_folder
-from .output import add_json, counted, note, print_json
+from .output import add_json, counted, note, print_result
 from .path_arguments import named_folder, named_path
 
 EPILOG = """example:
@@ -40,13 +40,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
     forgotten = [named_path(path) for path in args.forget]
     if both := next((folder for folder in forgotten if folder in named), None):
         raise UsageError(f"{both} is named by --path and by --forget: give one of the two")
-    if unknown := next((folder for folder in forgotten if not is_known_root(settings, folder)), None):
+    known = known_roots(settings)
+    if unknown := next((folder for folder in forgotten if known.get(str(folder)) is None), None):
         raise UsageError(f"{unknown} is none of the folders that were named by --path")
     if not args.dry_run:
         for folder in forgotten:
-            forget_root(settings, folder)
+            known.forget(str(folder))
         for folder in named:
-            remember_root(settings, folder)
+            known.set(str(folder), GIVEN)
     roots = all_roots(settings, current_folder(), also=named, without=forgotten, remember=not args.dry_run)
     found = scan(roots, home_folder(context.env))
     store = context.store
@@ -56,11 +57,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         request_indexing(settings)
     for warning in result.warnings:
         note(f"memory: warning: {warning}")
-    if args.json:
-        print_json({"skills": len(found.skills), "dry_run": args.dry_run, **asdict(result)})
-        return 0
     counts = asdict(result)
     names = ("written", "updated", "restored", "archived", "unchanged")
     told = ", ".join(f"{counts[name]} {name}" for name in names if counts[name]) or "nothing to do"
-    print(f"{counted(len(found.skills), 'skill')}: {told}" + (" (dry run)" if args.dry_run else ""))
-    return 0
+    told = f"{counted(len(found.skills), 'skill')}: {told}" + (" (dry run)" if args.dry_run else "")
+    return print_result(args, {"skills": len(found.skills), "dry_run": args.dry_run, **counts}, told)

@@ -41,9 +41,8 @@ from ..services.corpus.history import (
     first_recall,
     plan_history,
 )
-from ..services.discovery.adapting import SOURCES_NOTE
-from ..services.discovery.fetch_child import fetch_in_child
-from ..services.discovery.scan import Discovery
+from ..services.discovery.adapting import SOURCES_NOTE, is_confirmed
+from ..services.discovery.scan import seed_sources
 from ..services.indexing import reconcile_now
 from ..services.pausing import how_to_go_on, pause_notice, why_nothing_starts
 from ..services.pending_counts import PendingCounts, count_pending
@@ -134,7 +133,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     started = time.monotonic()  # The time that the user takes to answer does not count.
     settings, stopped = _write_settings(vault, chosen, context)
     if sources is not None:
-        _note_sources(settings, confirmed=sources)
+        # An existing note, confirmed or not, answers the next `init`.
+        seed_sources(vault_store(settings), confirmed=sources)
     if hub:
         try:
             fetch(DEFAULT_MODEL, Path(settings.state.models), hub)
@@ -154,7 +154,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         **_hooks_json(hooks, settings),
         "stopped": stopped,
         "worker": has_worker,
-        "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
+        "consents": {"research.network": settings.research.network, "discovery": is_confirmed(settings)},
         "history": _history(plan, progress),
         "recall": _recall_json(recalled),
         "seconds": round(time.monotonic() - started, 1),
@@ -243,7 +243,7 @@ def _ask_reader(settings: Settings, context: Context, days: int) -> str | None:
     from ..services.corpus.estimate import model_cost  # imported here: it loads the miner
 
     plan = plan_history(settings, days)
-    tokens = model_cost(plan, settings).tokens // max(len(plan.to_mine), 1)
+    tokens = model_cost(plan, settings)[1] // max(len(plan.to_mine), 1)
     cap = settings.reflection.daily_token_cap
     cost = "uses tokens of your plan"
     if tokens:
@@ -392,19 +392,6 @@ def _first_run(settings: Settings, days: int, *, quiet: bool) -> tuple[Plan, boo
         return plan, runs, None
     seconds = HISTORY_SECONDS if quiet or not sys.stderr.isatty() else WATCHED_SECONDS
     return plan, runs, follow_mining(settings, run_queued, seconds, quiet=quiet)
-
-
-def _note_sources(settings: Settings, *, confirmed: bool) -> None:
-    """Write the note with the sources. An existing note, confirmed or not, answers the next `init`."""
-    discovery = Discovery(settings, fetch_in_child(settings))
-    if discovery.seed() and confirmed:
-        entry = discovery.store.read(SOURCES_NOTE)
-        discovery.store.update(SOURCES_NOTE, entry.content_hash, fields={"confirmed": True, "updated": entry.updated})
-
-
-def _sources_confirmed(settings: Settings) -> bool:
-    discovery = Discovery(settings, fetch_in_child(settings))
-    return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
 
 
 def _worker_runs(settings: Settings) -> bool:

@@ -13,7 +13,18 @@ from ..tasks.queue.ledger import Ledger
 from ..tasks.queue.records import STATES, Job, State, job_number
 from .arguments import at_least_one
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, counted, cut, local_time, note, print_json, print_result, print_table
+from .output import (
+    COLUMN_CHARACTERS,
+    add_json,
+    counted,
+    cut,
+    local_time,
+    note,
+    print_json,
+    print_result,
+    print_rows,
+    print_table,
+)
 
 EPILOGS = {
     "list": """example:
@@ -44,7 +55,6 @@ TIMES = ("run_at", "created_at", "started_at", "finished_at")
 def configure(parser: argparse.ArgumentParser, action: str) -> None:
     """Arguments of `memory jobs …`."""
     kinds = sorted(POLICIES)
-    parser.set_defaults(action=action)
     if action in ("pause", "resume"):
         parser.add_argument("kind", metavar="KIND", choices=kinds, help="as `memory jobs kinds` shows it")
     elif action == "retry":
@@ -87,28 +97,15 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
     usual = UNFINISHED if not (args.all or args.json or args.kind) else STATES
     found = ledger.list_jobs([args.state] if args.state else usual, kind=args.kind, most=most + 1)
     jobs = found[:most]
-    if args.json:
-        print_json([_as_json(job) for job in jobs])
-    elif jobs:
-        print_table(
-            ("id", "kind", "state", "attempt", "run at", "of", "error"),
-            [
-                (
-                    j.id,
-                    j.kind,
-                    j.state,
-                    j.attempt,
-                    local_time(j.run_at),
-                    _object(j),
-                    cut(j.error or "", COLUMN_CHARACTERS),
-                )
-                for j in jobs
-            ],
-        )
-        if len(found) > most:
-            note(f"memory: these are the newest {most}; --limit N shows more")
-    else:
-        print("no jobs match" if args.state or usual is STATES else "no job waits, runs or is dead: see --all")
+    rows = [
+        (j.id, j.kind, j.state, j.attempt, local_time(j.run_at), _object(j), cut(j.error or "", COLUMN_CHARACTERS))
+        for j in jobs
+    ]
+    none = "no jobs match" if args.state or usual is STATES else "no job waits, runs or is dead: see --all"
+    header = ("id", "kind", "state", "attempt", "run at", "of", "error")
+    print_rows(args, [_as_json(job) for job in jobs], header, rows, none)
+    if len(found) > most and not args.json:
+        note(f"memory: these are the newest {most}; --limit N shows more")
 
 
 def _object(job: Job) -> str:
@@ -150,27 +147,22 @@ def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
 
 def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
     paused = ledger.paused()
-    if args.json:
-        print_json(
-            [{**{name: getattr(p, name) for name in LIMITS}, "paused": p.kind in paused} for p in POLICIES.values()]
+    value = [{**{name: getattr(p, name) for name in LIMITS}, "paused": p.kind in paused} for p in POLICIES.values()]
+    rows = [
+        (
+            p.kind,
+            p.priority,
+            p.concurrency,
+            f"{p.deadline_seconds:g}",
+            p.attempts,
+            f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
+            "yes" if p.in_child else "no, its result is dropped",
+            "paused" if p.kind in paused else "",
         )
-        return
-    print_table(
-        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "ends at its deadline", ""),
-        [
-            (
-                p.kind,
-                p.priority,
-                p.concurrency,
-                f"{p.deadline_seconds:g}",
-                p.attempts,
-                f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
-                "yes" if p.in_child else "no, its result is dropped",
-                "paused" if p.kind in paused else "",
-            )
-            for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
-        ],
-    )
+        for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
+    ]
+    header = ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "ends at its deadline", "")
+    print_rows(args, value, header, rows)
 
 
 def _pause(args: argparse.Namespace, ledger: Ledger) -> None:

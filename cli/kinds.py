@@ -45,11 +45,3 @@ def meant_kind(kind: str, group: str, store: VaultStore) -> str:
         return ""
     known = sorted(built_in | there)
     return next(iter(get_close_matches(kind, known, n=1, cutoff=LIKE)), "")
-
-
-def report_meant(kind: str, meant: str) -> None:
-    """Print that the saved entry has a new kind, if `meant` names the one it resembles."""
-    if meant:
-        note(
-            f"memory: a new kind {kind!r}; did you mean {meant!r}? It is saved; to change it, delete it and save again"
-        )

@@ -35,6 +35,9 @@ EPILOG = """example:
 WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
 """Folders where entries wait. Other folders with an underscore hold no entries or have their own command."""
 
+SHOWN_FIELDS = ("path", "title", "kind", "status", "tags", "project", "group", "created", "updated", "surfaced_at")
+"""Fields of an entry that `--json` prints as they are."""
+
 ON_REQUEST = EXPLICIT_KINDS | {SURFACE_KIND, GC_KIND}
 """Kinds that are listed only when named, such as notes about ideas."""
 
@@ -81,22 +84,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def as_json(entry: Entry) -> dict[str, Any]:
     """An entry as `--json` prints it, but for its text."""
-    return {
-        "path": entry.path,
-        "title": entry.title,
-        "kind": entry.kind,
-        "status": entry.status,
-        "tags": list(entry.tags),
-        "project": entry.project,
-        "group": entry.group,
-        "created": entry.created,
-        "updated": entry.updated,
-        "surfaced_at": entry.surfaced_at,
-        "said": said_on(entry),
-        "statement": statement_of(entry.body),
-        "occurrences": entry.occurrences,
-        "confidence": entry.confidence,
-    }
+    told = {name: getattr(entry, name) for name in (*SHOWN_FIELDS, "occurrences", "confidence")}
+    return {**told, "said": said_on(entry), "statement": statement_of(entry.body)}
 
 
 def print_entry(entry: Entry) -> None:
@@ -169,16 +158,13 @@ def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
         return True
     if entry.kind in ON_REQUEST and (args.kind or "").lower() != entry.kind:
         return False
-    if args.include_inbox and _is_pending(entry):
+    # The user's own notes there have no status.
+    is_pending = entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in AWAITING_STATUSES)
+    if args.include_inbox and is_pending:
         return True
     if status == ACTIVE and entry.special and entry.special == PLACE_OF_KIND.get((args.kind or "").lower()):
         return True
     return entry.effective_status == status and (status != ACTIVE or is_entry_place(entry.path))
-
-
-def _is_pending(entry: Entry) -> bool:
-    """Whether the note waits in WAITING_FOLDERS; the user's own notes there have no status."""
-    return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in AWAITING_STATUSES)
 
 
 def _filter(args: argparse.Namespace, today: date) -> Filter:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -49,14 +49,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     newest: deque[str] = deque(maxlen=args.lines)
     try:
         for file in (*sorted(path.parent.glob(f"{path.name}.*")), path):
-            newest.extend(line for line in _lines_of(file) if _wanted(line, args))
+            newest.extend(_shown(_lines_of(file), args))
         for line in newest:
-            _print(line, args.json)
+            print(line, flush=True)
         if args.follow:
             with suppress(KeyboardInterrupt):
-                for line in _following(path):
-                    if _wanted(line, args):
-                        _print(line, args.json)
+                for line in _shown(_following(path), args):
+                    print(line, flush=True)
     except (PermissionError, IsADirectoryError) as error:
         raise MemoryVaultError(f"the log {error.filename} cannot be read: {error.strerror}; move it away") from error
     return 0
@@ -86,31 +85,22 @@ def _following(path: Path) -> Iterator[str]:
         time.sleep(FOLLOW_SECONDS)
 
 
-def _parsed(line: str) -> Mapping[str, Any] | None:
-    try:
-        fields = parse_json(line)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) else None
+def _shown(lines: Iterable[str], args: argparse.Namespace) -> Iterator[str]:
+    """Yield the lines that are asked for, as they are printed. A full disk may tear a line: it is left out."""
+    for line in lines:
+        fields: Any = None
+        with suppress(ValueError):
+            fields = parse_json(line)
+        if isinstance(fields, dict) and str(fields.get("event", "")).startswith(args.event):
+            level = str(fields.get("level", "info"))
+            if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(args.level):
+                yield line.rstrip() if args.json else _in_words(fields)
 
 
-def _wanted(line: str, args: argparse.Namespace) -> bool:
-    fields = _parsed(line)
-    if fields is None:
-        return False  # A full disk may tear a line.
-    level = str(fields.get("level", "info"))
-    rank = LEVELS.index(level) if level in LEVELS else len(LEVELS)
-    return rank >= LEVELS.index(args.level) and str(fields.get("event", "")).startswith(args.event)
-
-
-def _print(line: str, as_json: bool) -> None:
-    fields = _parsed(line) or {}
-    if as_json:
-        print(line.rstrip(), flush=True)
-        return
+def _in_words(fields: Mapping[str, Any]) -> str:
     when = str(fields.get("time", ""))
     with suppress(ValueError):
         when = f"{datetime.fromisoformat(when).astimezone():%m-%d %H:%M:%S}"
     rest = " ".join(f"{name}={value}" for name, value in fields.items() if name not in _SHOWN_ELSEWHERE)
     words = (when, str(fields.get("level", ""))[:7].ljust(7), str(fields.get("event", "")), fields.get("message"), rest)
-    print("  ".join(str(word) for word in words if word), flush=True)
+    return "  ".join(str(word) for word in words if word)

@@ -297,7 +297,9 @@ def _run(arguments: Sequence[str]) -> int:
         if old and old not in RUN_BY_PROGRAMS:
             _print_error(f"`memory {old}` is called `memory {OLD_NAMES[old]}` now")
         args = build_parser(words).parse_args(words, argparse.Namespace(old_name=old))
-        context = _forced() if args.force else Context(os.environ)
+        context = Context({**os.environ, "MEMORY_ENABLED": "true"} if args.force else os.environ)
+        if args.force and context.agent:
+            raise UsageError(f"--force is for the user's own shell, and this is {context.agent}'s")
         require_allowed(args.command, COMMANDS[args.command], args, context)
         _end_interrupted_change(context)
         try:
@@ -329,13 +331,6 @@ def _end_interrupted_change(context: Context) -> None:
 
             Journal(context.state, context.store).recover()
             request_indexing(context.settings)
-
-
-def _forced() -> Context:
-    """The context for `--force`: memory.enabled is true. Raises UsageError in an agent's shell."""
-    if agent := Context(os.environ).agent:
-        raise UsageError(f"--force is for the user's own shell, and this is {agent}'s")
-    return Context({**os.environ, "MEMORY_ENABLED": "true"})
 
 
 def _print_error(line: str) -> None:

@@ -89,7 +89,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until the host closes standard input or stops reading."""
-    del args
     try:
         build_server(context, current_folder()).run("stdio")
     except* BrokenPipeError:
@@ -203,10 +202,8 @@ class _Tools:
                 {
                     "k": k,
                     "filter": self._within_bounds(filter, all_projects),
-                    "group": None,
                     "project": self._project,
                     "all_projects": all_projects,
-                    "include": [],
                 },
                 caller="mcp",
                 patience_seconds=SERVICE_PATIENCE_SECONDS,
@@ -219,7 +216,7 @@ class _Tools:
                 "title": safe_line(str(hit["title"])),
                 "kind": hit["kind"] and safe_line(str(hit["kind"])),
                 "project": hit["project"] and safe_line(str(hit["project"])),
-                "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
+                "updated": str(effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or ""),
                 "score": round(float(hit["score"]), 3),
                 "is_weak": bool(hit.get("is_weak")),
                 "text": _cut(safe_note(str(hit["excerpt"])).strip(), EXCERPT_CHARACTERS),
@@ -484,10 +481,6 @@ def _cut(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[:characters].rstrip() + " […]"
 
 
-def _day(surfaced_at: str | None, created: str | None, updated: str | None) -> str:
-    """The day on which it was last said, '' for none."""
-    return str(effective_day(surfaced_at, created, updated) or "")
-
-
 def _day_of(entry: Entry) -> str:
-    return _day(entry.surfaced_at, entry.created, entry.updated)
+    """The day on which it was last said, '' for none."""
+    return str(effective_day(entry.surfaced_at, entry.created, entry.updated) or "")

@@ -20,7 +20,7 @@ from ..services.upgrading import ask_for, cancel_others, put_in_force
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_rows
 from .path_arguments import named_path
 from .progress import draw_share
 from .settings_file import write_setting
@@ -83,23 +83,19 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         to_do = {
             model.name: index.pending_count(model.name) for model in models if model.embedded or model.name in coming
         }
-    if args.json:
-        rows = [{**asdict(model), "to_do": to_do.get(model.name), "coming": model.name in coming} for model in models]
-        print_json({"models": rows, "setting": settings.embedding.model})
-        return 0
-    print_table(
-        ("model", "", "vectors", "dimension"),
-        [
-            (
-                model.name,
-                _state(model, is_coming=model.name in coming, is_first=answering is None and model.name == wanted),
-                f"{model.embedded}" + (f" of {model.embedded + to_do[model.name]}" if to_do.get(model.name) else ""),
-                model.dimension or "-",
-            )
-            for model in models
-        ],
-    )
-    if wanted != in_force:
+    told = [{**asdict(model), "to_do": to_do.get(model.name), "coming": model.name in coming} for model in models]
+    rows = [
+        (
+            model.name,
+            _state(model, is_coming=model.name in coming, is_first=answering is None and model.name == wanted),
+            f"{model.embedded}" + (f" of {model.embedded + to_do[model.name]}" if to_do.get(model.name) else ""),
+            model.dimension or "-",
+        )
+        for model in models
+    ]
+    value = {"models": told, "setting": settings.embedding.model}
+    print_rows(args, value, ("model", "", "vectors", "dimension"), rows)
+    if wanted != in_force and not args.json:
         if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:
             note(f"memory: {in_force} still answers: {missing}")
         elif wanted not in coming:
@@ -120,7 +116,9 @@ def _state(model: KnownModel, *, is_coming: bool, is_first: bool) -> str:
 def _use(args: argparse.Namespace, context: Context) -> int:
     settings, state = context.settings, context.state
     models = Path(state.models)
-    name = model_name(str(named_path(Path(args.model))) if _is_path(args.model) else args.model)
+    asked = args.model
+    is_path = asked.startswith((".", "/")) or asked.count("/") > 1 or os.path.isfile(f"{asked}/config.json")
+    name = model_name(str(named_path(Path(asked))) if is_path else asked)
     variable = settings.origins.get("embedding.model", "")
     if variable.isupper() and model_name(settings.embedding.model) != name:
         raise UsageError(
@@ -204,7 +202,3 @@ def fetch(name: str, models_folder: Path, endpoint: str) -> None:
     progress = partial(draw_share, "downloading, MB", unit=1_000_000) if sys.stderr.isatty() else None
     folder = download(name, models_folder, endpoint, progress)
     note(f"memory: {name} is in {folder}, its checksum is the hub's")
-
-
-def _is_path(text: str) -> bool:
-    return text.startswith((".", "/")) or text.count("/") > 1 or os.path.isfile(os.path.join(text, "config.json"))

@@ -35,8 +35,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document to stdout."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    """Print one JSON document to stdout. What JSON has no form for, such as a path, becomes text."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=str)
     sys.stdout.write("\n")
 
 
@@ -44,7 +44,7 @@ def print_result(args: argparse.Namespace, value: Any, *lines: str) -> int:
     """Print `value` as JSON if `--json` is given, else the lines; return the exit code 0."""
     if args.json:
         print_json(value)
-    else:
+    elif lines:
         print(*lines, sep="\n")
     return 0
 

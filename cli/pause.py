@@ -14,7 +14,7 @@ from ..services.pausing import pause, pause_notice, paused_since, resume
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.wakeup import wake_worker
 from .context import Context
-from .output import add_json, counted, local_time, note, print_json
+from .output import counted, local_time, note, print_json
 
 EPILOGS = {
     "pause": """example:
@@ -33,12 +33,6 @@ One kind of job alone: `memory jobs pause KIND`.
 }
 
 UNWIRED = "no session is recorded, as no agent is wired (`memory init`)"
-
-
-def configure(parser: argparse.ArgumentParser, action: str) -> None:
-    """Arguments of `memory pause` and `memory resume`: only --json."""
-    parser.set_defaults(action=action)
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -58,22 +58,15 @@ def stop_replaced(before: StatePaths, settings: Settings, env: Mapping[str, str]
 
 
 def _is_there(pid: int) -> bool:
+    """Whether the process runs. On Linux a zombie does not."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # The id belongs to another user's process now.
-        return False
-    return not _is_ended(pid)
-
-
-def _is_ended(pid: int) -> bool:
-    """Whether the process is a zombie (Linux; elsewhere False)."""
-    try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] == b"Z"
-    except OSError:
+            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+    except (ProcessLookupError, PermissionError):  # Or the id belongs to another user's process now.
         return False
+    except OSError:  # There is no /proc.
+        return True
 
 
 def stop_background(state: StatePaths, *which: Background) -> list[str]:

@@ -18,7 +18,7 @@ class StatusLine:
         self.shown = sys.stderr.isatty() and not quiet
         """Whether the line is shown at all."""
         self._drawn = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __enter__(self) -> StatusLine:
         return self
@@ -36,18 +36,15 @@ class StatusLine:
     def clear(self) -> None:
         """Empty the line before something else is printed."""
         with self._lock:
-            self._clear()
+            if self._drawn:
+                redraw("", end="\r")
+                self._drawn = False
 
     def note(self, line: str) -> None:
         """Print a line to stderr that stays, also without a terminal."""
         with self._lock:
-            self._clear()
+            self.clear()
             note(line)
-
-    def _clear(self) -> None:
-        if self._drawn:
-            redraw("", end="\r")
-            self._drawn = False
 
 
 def draw_share(what: str, done: int, total: int, unit: int = 1) -> None:

@@ -18,12 +18,11 @@ from ..runtime.errors import UsageError
 from ..runtime.layout import StatePaths
 from ..runtime.settings_table import BY_NAME
 from ..services.corpus.backfill import newest_session
-from ..services.health_warnings import why_full
 from ..services.ideas.research import request_research_if_possible
 from ..services.mining import Mined, MiningRequest, mine_transcript
 from ..services.model_mining import AnswerCache
 from ..services.pausing import why_nothing_starts
-from ..services.pending_counts import count_pending_notes
+from ..services.pending_counts import count_pending_notes, why_full
 from ..services.remembering import ideas_to_research, preview, remember
 from ..sources.transcripts.compressed import IN_DATABASE, is_there, transcript_status
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
@@ -96,7 +95,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing in it was worth keeping")
     for one in routed:
         print(f"{one.tier:6} {one.candidate.category:10} {one.candidate.statement}")
-        print(f"       {becomes(one)}")
+        place = f": {one.destination}" if one.destination else ""
+        print(f"       {one.action}{place} ({one.why})")
     if args.dry_run:
         note("memory: a dry run: nothing was written")
     return 0
@@ -211,22 +211,8 @@ def _require_session(path: Path, host: str | None) -> None:
     raise UsageError(f"{path} is not a session of {whose}: there is no record of one in it")
 
 
-def becomes(routed: RoutedCandidate) -> str:
-    """Action, destination (if any) and reason for a candidate, in one line."""
-    place = f": {routed.destination}" if routed.destination else ""
-    return f"{routed.action}{place} ({routed.why})"
-
-
 def as_json(routed: RoutedCandidate) -> dict[str, Any]:
     """One candidate as `memory reflect --json` prints it."""
-    candidate = routed.candidate
-    return {
-        "category": candidate.category,
-        "tier": str(routed.tier),
-        "statement": candidate.statement,
-        "reason": candidate.reason,
-        "role": candidate.role,
-        "records": list(candidate.records),
-        "excerpt": candidate.excerpt,
-        "destination": routed.destination,
-    }
+    plain = ("category", "statement", "reason", "role", "records", "excerpt")
+    said = {name: getattr(routed.candidate, name) for name in plain}
+    return {**said, "tier": str(routed.tier), "destination": routed.destination}

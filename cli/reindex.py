@@ -28,11 +28,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     report = reconcile_now(context.settings, full=args.rebuild)
     drained = drain_now(context.settings, on_progress=partial(draw_share, "embedding") if sys.stderr.isatty() else None)
     counts = {
-        "added": report.added,
-        "changed": report.changed,
-        "moved": report.moved,
-        "removed": report.removed,
-        "unchanged": report.unchanged,
+        **{name: getattr(report, name) for name in ("added", "changed", "moved", "removed", "unchanged")},
         "embedded": drained.processed,
         "without_vector": drained.remaining,
     }

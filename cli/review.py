@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..pipelines.incubation import GC_KIND, listed
 from ..pipelines.likeness import statement_of
@@ -34,7 +34,7 @@ from .context import Context
 from .editor import Drafts
 from .guard import offer_actions
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, in_line, note, print_json, print_result, print_table
+from .output import add_json, in_line, note, print_json, print_result, print_rows
 from .review_dialogue import Dialogue, day_said, summarize
 from .settings_file import write_setting
 
@@ -46,6 +46,8 @@ EPILOG = """example:
   memory review --undo tabs
 """
 
+SHOWN_FIELDS = ("slug", "path", "title", "kind", "project", "occurrences", "supersedes", "created")
+"""Fields of a waiting note that `--json` prints as they are."""
 REVIEWED = ("proposals", "questions", "copies")
 """Places of `PendingCounts` that the review covers without `--inbox`."""
 
@@ -78,7 +80,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.undo is not None and args.inbox:
         raise UsageError("--undo takes the last decision back, wherever it was made: leave --inbox out")
     reviewer = Reviewer(context.settings, context.store)
-    _ = context.state
     if args.undo is not None:
         return _undo(args, reviewer, context)
     if args.decide:
@@ -99,9 +100,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for path in torn:
         note(f"memory: git left both sides of a merge in {in_line(path)}: it is not in use until you mend it")
     if args.list or (args.json and not args.decide):
-        return list_waiting(
-            context, waiting, unreadable, is_inbox=args.inbox, as_json=args.json, copies=copies, torn=torn
-        )
+        return list_waiting(args, context, waiting, unreadable, is_inbox=args.inbox, copies=copies, torn=torn)
     for problem in unreadable.values():
         note(f"memory: {problem}")
     if not waiting and not copies:
@@ -127,17 +126,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _entry_as_json(entry: Entry) -> dict[str, Any]:
     """A waiting note as `--json` prints it."""
     return {
-        "slug": entry.slug,
-        "path": entry.path,
-        "title": entry.title,
+        **{name: getattr(entry, name) for name in SHOWN_FIELDS},
         "statement": statement_of(entry.body),
-        "kind": entry.kind,
-        "project": entry.project,
-        "occurrences": entry.occurrences,
         "sessions": sorted({source.session for source in entry.sources if source.session}),
-        "supersedes": entry.supersedes,
         "agent": entry.written_by_agent,
-        "created": entry.created,
         "said": day_said(entry),
         **({"ideas": list(listed(entry.body))} if entry.kind == GC_KIND else {}),
     }
@@ -172,45 +164,37 @@ def _copy_as_json(copy: ConflictCopy) -> dict[str, Any]:
     }
 
 
-def _unreadable_as_json(unreadable: Mapping[str, str]) -> list[dict[str, str]]:
-    """Waiting notes that cannot be read, as `--json` prints them."""
-    return [
-        {"slug": path.rsplit("/", 1)[-1][:-3], "path": path, "problem": problem} for path, problem in unreadable.items()
-    ]
-
-
 def list_waiting(
+    args: argparse.Namespace,
     context: Context,
     waiting: Sequence[Entry],
     unreadable: Mapping[str, str],
     *,
     is_inbox: bool,
-    as_json: bool,
     copies: Sequence[ConflictCopy] = (),
     torn: Collection[str] = (),
 ) -> int:
     """Print what waits, as a table or as JSON; return the exit code."""
-    if as_json:
-        print_json([*map(_entry_as_json, waiting), *map(_copy_as_json, copies), *_unreadable_as_json(unreadable)])
-    elif waiting or copies or unreadable:
-        rows: list[Sequence[object]] = [
-            (
-                e.path.rsplit("/", 1)[-1][:-3],
-                e.kind or "-",
-                e.project or "-",
-                e.occurrences,
-                day_said(e) or e.created or "-",
-                _statement_line(e),
-            )
-            for e in waiting
-        ]
-        for copy in map(_copy_as_json, copies):
-            rows.append((copy["slug"], copy["kind"], "-", "-", "-", f"another text of {copy['note']}"))
-        rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in _unreadable_as_json(unreadable)]
-        print_table(("slug", "kind", "project", "seen", "said", "says"), rows)
+    others = [*map(_copy_as_json, copies)]
+    unread = [{"slug": p.rsplit("/", 1)[-1][:-3], "path": p, "problem": why} for p, why in unreadable.items()]
+    rows: list[Sequence[object]] = [
+        (
+            e.path.rsplit("/", 1)[-1][:-3],
+            e.kind or "-",
+            e.project or "-",
+            e.occurrences,
+            day_said(e) or e.created or "-",
+            _statement_line(e),
+        )
+        for e in waiting
+    ]
+    rows += [(one["slug"], one["kind"], "-", "-", "-", f"another text of {one['note']}") for one in others]
+    rows += [(one["slug"], "-", "-", "-", "-", one["problem"]) for one in unread]
+    none = "" if rows or args.json else _nothing(context, torn, is_inbox=is_inbox)
+    value = [*map(_entry_as_json, waiting), *others, *unread]
+    print_rows(args, value, ("slug", "kind", "project", "seen", "said", "says"), rows, none)
+    if rows and not args.json:
         note(f"memory: {_counted(context, waiting, copies, unreadable)}")
-    else:
-        print(_nothing(context, torn, is_inbox=is_inbox))
     return 0
 
 
@@ -220,10 +204,6 @@ def _statement_line(entry: Entry) -> str:
     says = entry.title if entry.kind == "idea" and entry.written_by_agent else statement_of(entry.body)
     replaced = link_target(entry.supersedes or "").rpartition("/")[2].removesuffix(".md")
     return f"would replace {replaced}: {says}" if replaced else says
-
-
-Wish: TypeAlias = "Callable[[str], Iterable[DecisionOutcome]]"
-"""Carry a decision out under the name of a run; return the outcomes."""
 
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
@@ -249,8 +229,9 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     return 0 if len(told) == len(results) else 1
 
 
-def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Wish]:
-    """Parse `SLUG=DECISION` into the name and what carries it out. Raises UsageError, EntryNotFound."""
+def _parse_decide(reviewer: Reviewer, item: str) -> tuple[str, Callable[[str], list[DecisionOutcome]]]:
+    """Parse `SLUG=DECISION` into the name and what carries it out under a run's name. Raises UsageError,
+    EntryNotFound."""
     name, separator, words = item.partition("=")
     name = name.strip()
     if not separator or not name:

@@ -38,32 +38,19 @@ from .terminal import LEAVE, Interrupted, read_key, read_line
 from .terminal_safety import line_columns
 
 KEYS = {
-    "a": "[a]pprove",
-    "l": "a[l]ways",
-    "m": "re[m]ind",
-    "k": "[k]eep both",
-    "e": "[e]dit",
-    "r": "[r]eject",
-    "s": "[s]kip",
-    "p": "su[p]ersede",
-    "w": "[w]here it was said",
-    "u": "[u]ndo",
-    "q": "[q]uit",
+    "a": ("[a]pprove", "keep it"),
+    "l": ("a[l]ways", "keep it, and give it to every session at its start"),
+    "m": ("re[m]ind", "keep it, and stop the agent once in a session, before it breaks the rule"),
+    "k": ("[k]eep both", "keep it beside the note that it would replace"),
+    "e": ("[e]dit", "change its text, then keep it"),
+    "r": ("[r]eject", "drop it; what is much like it is not proposed again"),
+    "s": ("[s]kip", "decide later"),
+    "p": ("su[p]ersede", "keep it in place of a note that you name"),
+    "w": ("[w]here it was said", "show what was said around it"),
+    "u": ("[u]ndo", "take the last decision back"),
+    "q": ("[q]uit", "leave"),
 }
-MEANINGS = {
-    "a": "keep it",
-    "l": "keep it, and give it to every session at its start",
-    "m": "keep it, and stop the agent once in a session, before it breaks the rule",
-    "k": "keep it beside the note that it would replace",
-    "e": "change its text, then keep it",
-    "r": "drop it; what is much like it is not proposed again",
-    "s": "decide later",
-    "p": "keep it in place of a note that you name",
-    "w": "show what was said around it",
-    "u": "take the last decision back",
-    "q": "leave",
-}
-"""What the keys do, as `?` prints it."""
+"""Key -> its label, and what it does, as `?` prints it."""
 REFUSED = {SURFACE_KIND: "eplm", "idea": "plm"}
 """Kind of a proposal -> keys that it does not have."""
 MOST_SESSIONS = 3
@@ -247,7 +234,7 @@ class Dialogue:
         refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "k")
         refused += "" if any(source.session for source in entry.sources) else "w"
         refused += "" if _may_guard(entry) else "m"
-        labels = {key: label for key, label in KEYS.items() if key not in refused}
+        labels = {key: label for key, (label, _) in KEYS.items() if key not in refused}
         acts: Mapping[str, Callable[[], None]] = {
             "a": lambda: self._decide(entry, Approve()),
             "l": lambda: self._decide(entry, Approve(always=True)),
@@ -257,7 +244,9 @@ class Dialogue:
             "r": lambda: self._decide(entry, Reject()),
             "p": lambda: self._supersede(entry),
         }
-        looks: dict[str, Callable[[], None]] = {"?": partial(_explain, labels)}
+        looks: dict[str, Callable[[], None]] = {
+            "?": lambda: print("\n".join(f"{key}  {KEYS[key][1]}" for key in labels))
+        }
         if "w" in labels:
             looks["w"] = lambda: self._print_excerpts(entry)
         return _Question(labels, acts, looks)
@@ -390,12 +379,8 @@ class Dialogue:
 
     def speaks_of_actions(self) -> bool:
         """Whether a rule that was kept, and not taken back, speaks of what the agent does."""
-        for path in self._decided:
-            with suppress(MemoryVaultError):
-                entry = self._reviewer.store.read(path)
-                if entry.effective_status == ACTIVE and compile_rule(entry)[1]:
-                    return True
-        return False
+        kept = self._reviewer.store.readable(self._decided)
+        return any(entry.effective_status == ACTIVE and compile_rule(entry)[1] for entry in kept)
 
     def _edit(self, entry: Entry) -> None:
         """Edit the text and approve it; if it is unchanged or empty, ask again."""
@@ -468,10 +453,6 @@ def _key_for(question: _Question) -> str:
             return key
         else:
             print(f"press one of: {' '.join(question.labels)}" + "  (? explains them)" * ("?" in question.looks))
-
-
-def _explain(keys: Iterable[str]) -> None:
-    print("\n".join(f"{key}  {MEANINGS[key]}" for key in keys))
 
 
 def _print_outcome(decided: DecisionOutcome) -> None:

@@ -20,10 +20,10 @@ from ..services.known_memories import VaultMemories
 from ..services.remembering import free_path
 from ..services.semantic_similarity import SemanticSimilarity
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.entry import ACTIVE, INCIDENT, Entry
+from ..vault.entry import ACTIVE, INCIDENT
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
-from .kinds import meant_kind, report_meant
+from .kinds import meant_kind
 from .output import add_json, note, print_result, result_path
 
 EPILOG = """example:
@@ -75,7 +75,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = _project(args)
     meant = meant_kind(args.kind, group_of(args.group, project), context.store)
     code = _propose(args, body, project, context) if context.agent else _save(args, body, project, is_named, context)
-    report_meant(args.kind, meant)
+    if meant:
+        remedy = "It is saved; to change it, delete it and save again"
+        note(f"memory: a new kind {args.kind!r}; did you mean {meant!r}? {remedy}")
     return code
 
 
@@ -107,7 +109,9 @@ def _save(args: argparse.Namespace, body: str, project: str | None, is_named: bo
         if store.exists(path):
             replace = f"`memory evolve {args.slug} 'TEXT' 'REASON'` replaces it"
             raise EntryExists(f"there is already an entry {path}: {replace}, or give another name")
-        like = _similar_entries(args.kind, str(text), project, context)
+        with SemanticSimilarity(context.settings) as meaning:
+            same = VaultMemories(store, meaning).saying(statement_of(str(text)), args.kind)
+        like = [one for one in same if project is None or one.project in (None, project)]
         for one in like:
             reach = (one.project, one.always_load)
             if one.effective_status == ACTIVE and reach == (project, args.always_load) and says_already(one, str(text)):
@@ -162,13 +166,6 @@ def _policy(kind: str) -> Policy:
 def _name_of(text: str, kind: str) -> str:
     """Name an entry by its text, without what is scrubbed from that."""
     return title_slug(scrub(text, _policy(kind)))
-
-
-def _similar_entries(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
-    """Entries of this kind that say the same, without those of other projects. Raises VaultUnavailable."""
-    with SemanticSimilarity(context.settings) as meaning:
-        found = VaultMemories(context.store, meaning).saying(statement_of(text), kind)
-    return [one for one in found if project is None or one.project in (None, project)]
 
 
 def _propose(args: argparse.Namespace, body: str, project: str | None, context: Context) -> int:

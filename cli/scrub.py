@@ -47,7 +47,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:  # Only what was replaced differs from the input bytes.
             write_bytes(scrubbed.encode("utf-8", "surrogateescape"))
         return 0
-    _ = context.state
     found = scrub_everything(context.settings, context.store, apply=args.apply)
     if args.apply and found:
         request_indexing(context.settings)
@@ -60,22 +59,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
             [(one.where, one.name, ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())) for one in found],
         )
         total = sum((Counter(one.kinds) for one in found), Counter[str]())
-        note(
-            f"memory: {sum(total.values())} in {counted(sum(1 for one in found if one.kinds), 'place')}"
-            + _outcome(args.apply, bool(problems))
-        )
+        places = counted(sum(1 for one in found if one.kinds), "place")
+        outcome = ", replaced except in these places:" if problems else ", replaced"
+        note(f"memory: {sum(total.values())} in {places}{outcome * args.apply}")
         if not args.apply:
             note("memory: nothing was changed; --apply replaces them")
     else:
         print("nothing was found")
     _print_problems(problems)
     return 1 if problems else 0
-
-
-def _outcome(applied: bool, problems: bool) -> str:
-    if not applied:
-        return ""
-    return ", replaced except in these places:" if problems else ", replaced"
 
 
 def _print_problems(problems: Sequence[Found]) -> None:

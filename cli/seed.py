@@ -38,7 +38,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show the proposals, and with consent put them into the review."""
-    _ = context.state
     seeding = Seeding(context.settings, context.store)
     repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
     plan = seeding.plan(repositories, user=args.user, most=args.most)
@@ -112,12 +111,5 @@ def _print_rest(plan: SeedPlan) -> None:
 
 
 def _as_json(planned: PlannedProposal) -> dict[str, object]:
-    return {
-        "kind": planned.proposal.kind,
-        "statement": planned.proposal.statement,
-        "file": str(planned.file.path),
-        "line": planned.proposal.line,
-        "project": planned.file.project or None,
-        "score": planned.proposal.score,
-        "why": planned.proposal.why,
-    }
+    proposed = {name: getattr(planned.proposal, name) for name in ("kind", "statement", "line", "score", "why")}
+    return {**proposed, "file": str(planned.file.path), "project": planned.file.project or None}

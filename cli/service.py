@@ -9,7 +9,7 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.process_lock import lock_holder
 from ..tasks.queue.units import service_manager
 from .context import Context
-from .output import add_json, note, print_json
+from .output import note, print_json
 from .processes import ensure_worker, stop_background
 
 EPILOGS = {
@@ -17,12 +17,6 @@ EPILOGS = {
     "status": "example:\n  memory service status      exit code 1 when it is not installed, or does not run\n",
     "remove": "example:\n  memory service remove\n",
 }
-
-
-def configure(parser: argparse.ArgumentParser, action: str) -> None:
-    """Arguments of `memory service install`, `status` and `remove`: only --json."""
-    parser.set_defaults(action=action)
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -10,7 +10,7 @@ from ..services.entry_names import find_entry
 from ..vault.entry import Entry
 from .context import Context
 from .list_entries import as_json
-from .output import add_json, in_line, print_json
+from .output import add_json, in_line, print_result
 
 EPILOG = """example:
   memory show tabs
@@ -28,18 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the frontmatter's fields and the text."""
     entry = find_entry(context.store, args.name)
-    if args.json:
-        links = {"supersedes": entry.supersedes, "superseded_by": entry.superseded_by}
-        sources = [asdict(source) for source in entry.sources]
-        print_json({**as_json(entry), "always_load": entry.always_load, **links, "source": sources, "text": entry.body})
-        return 0
+    plain = {name: getattr(entry, name) for name in ("always_load", "supersedes", "superseded_by")}
+    value = {**as_json(entry), **plain, "source": [asdict(source) for source in entry.sources], "text": entry.body}
     facts = _facts(entry)
     width = max(map(len, facts))
-    for name, value in facts.items():
-        print(f"{name:{width}}  {in_line(value)}")
-    print()
-    print(entry.body)
-    return 0
+    told = (f"{name:{width}}  {in_line(fact)}" for name, fact in facts.items())
+    return print_result(args, value, *told, "", entry.body)
 
 
 def _facts(entry: Entry) -> dict[str, str]:

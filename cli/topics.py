@@ -8,10 +8,10 @@ from dataclasses import asdict
 from ..runtime.errors import UsageError
 from ..services.importing import HostMemory
 from ..services.journal import Actor, Journal
-from ..services.topics import Topics, find_project
+from ..services.topics import Topics
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.automemory import TYPES
-from ..vault.project import project_of
+from ..vault.project import project_of, project_slug
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
 from .output import (
@@ -20,7 +20,6 @@ from .output import (
     counted,
     cut,
     note,
-    print_json,
     print_result,
     print_rows,
     result_path,
@@ -69,7 +68,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.project is not None or args.slug is not None:
             raise UsageError("memory vault topics import brings in the notes of every project, and takes no name")
         return _import(args, context)
-    project = find_project(args.project, current_folder(), project_of)
+    project = project_slug(args.project or "") or project_of(current_folder())
+    if not project:
+        raise UsageError("this folder belongs to no project: name one with --project")
     actor: Actor = "agent" if context.agent else "topics"
     topics = Topics(context.store, Journal(context.state, context.store), project, actor=actor)
     if (args.slug is None) != (args.action in ("list", "rebuild-index")):
@@ -81,8 +82,7 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     found = topics.all()
     value = [{key: value for key, value in asdict(topic).items() if key != "body"} for topic in found]
     rows = [(t.slug, t.type or "-", t.updated or "-", cut(t.description, COLUMN_CHARACTERS)) for t in found]
-    print_rows(args, value, ("slug", "type", "updated", "says"), rows, f"{topics.project} has no topics")
-    return 0
+    return print_rows(args, value, ("slug", "type", "updated", "says"), rows, f"{topics.project} has no topics")
 
 
 def _read(args: argparse.Namespace, topics: Topics, context: Context) -> int:
@@ -127,20 +127,16 @@ def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
 
 
 def _import(args: argparse.Namespace, context: Context) -> int:
-    _ = context.state
     results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
     if not args.dry_run and any(one.result in ("imported", "updated", "removed") for one in results):
         request_indexing(context.settings)
-    if args.json:
-        print_json([asdict(one) for one in results])
-        return 0
-    for one in results:
-        if one.result != "unchanged":
-            where = f" -> {one.path}" if one.path else ""
-            print(f"{one.result}: {one.source}{where}" + (f" ({one.why})" if one.why else ""))
-    if all(one.result == "unchanged" for one in results):
-        print(f"nothing new in {counted(len(results), 'note')} of Claude Code")
-    return 0
+    told = [
+        f"{one.result}: {one.source}{f' -> {one.path}' * bool(one.path)}{f' ({one.why})' * bool(one.why)}"
+        for one in results
+        if one.result != "unchanged"
+    ]
+    none = f"nothing new in {counted(len(results), 'note')} of Claude Code"
+    return print_result(args, [asdict(one) for one in results], *(told or [none]))
 
 
 _ON_TOPICS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from ..runtime.layout import home_folder
 from ..runtime.settings import PartialSettings, Settings
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from .context import Context
-from .output import add_json, home_path, note, print_json
+from .output import home_path, note, print_json
 from .processes import stop_background
 
 EPILOG = """example:
@@ -29,23 +28,6 @@ EPILOG = """example:
 
 HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in HOSTS if host != CLAUDE))
 PLACES = frozenset({"vault.path", *HOST_PLACES})
-
-
-@dataclass(frozen=True)
-class Uninstalled:
-    """What was removed from the agents' files, and what was stopped."""
-
-    hosts: Mapping[str, WiringOutcome]
-    """By host, of those whose file could be read."""
-    skills: Sequence[Path]
-    """Folders from which our skill was removed."""
-    unit_removed: bool
-    stopped: Sequence[str]
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments of `memory uninstall`."""
-    add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -80,28 +62,26 @@ def run(args: argparse.Namespace, context: Context) -> int:
         places += [extension / "hooks" / "hooks.json", extension / "skills" / SKILL]
     for place in places:
         remove_empty_folders(place, home, extension)
-    done = Uninstalled(hosts, skills, unit_removed, stopped)
     if args.json:
-        print_json(_as_json(done, settings))
+        told = {"skills": [*map(str, skills)], "service_removed": unit_removed, "stopped": stopped}
+        print_json({**_hosts_as_json(hosts, settings), **told})
     else:
-        _print_outcome(done, context)
+        _print_outcome(hosts, skills, stopped, context)
     return 1 if len(hosts) < len(HOSTS) or readable.unread & PLACES else 0
 
 
-def _as_json(done: Uninstalled, settings: Settings) -> dict[str, Any]:
-    claude = done.hosts.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
+def _hosts_as_json(hosts: Mapping[str, WiringOutcome], settings: Settings) -> dict[str, Any]:
+    """`hosts` are those whose file could be read."""
+    claude = hosts.get(CLAUDE) or WiringOutcome(settings_file_of(settings), False)
     return {
         "hooks": str(claude.settings_file),
         "changed": claude.changed,
         "restored": claude.restored,
         "hosts": {
             host: {"file": str(each.settings_file), "restored": each.restored}
-            for host, each in done.hosts.items()
+            for host, each in hosts.items()
             if each.changed and host != CLAUDE
         },
-        "skills": [str(folder) for folder in done.skills],
-        "service_removed": done.unit_removed,
-        "stopped": done.stopped,
     }
 
 
@@ -112,29 +92,31 @@ def remove_empty_folders(place: Path, home: Path, ours: Path) -> None:
             folder.rmdir()
 
 
-def _print_outcome(done: Uninstalled, context: Context) -> None:
-    """Print what was removed and what stays."""
-    changed = [each for each in done.hosts.values() if each.changed]
-    if not changed and CLAUDE in done.hosts:
-        print(f"there were no hooks of ours in {home_path(done.hosts[CLAUDE].settings_file)}")
+def _print_outcome(
+    hosts: Mapping[str, WiringOutcome], skills: Sequence[Path], stopped: Sequence[str], context: Context
+) -> None:
+    """Print what was removed and what stays. `skills`: folders from which our skill was removed."""
+    changed = [each for each in hosts.values() if each.changed]
+    if not changed and CLAUDE in hosts:
+        print(f"there were no hooks of ours in {home_path(hosts[CLAUDE].settings_file)}")
     for each in changed:
         how = "has no hooks of ours any more"
         if each.restored:
             how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
         print(f"{home_path(each.settings_file)} {how}")
-    for folder in done.skills:
+    for folder in skills:
         print(f"{home_path(folder)} {'holds only what you put there' if folder.exists() else 'is gone'}")
-    if CLAUDE in done.hosts and plugin_installed(context.settings):
+    if CLAUDE in hosts and plugin_installed(context.settings):
         print(f"the Claude Code plugin stays: `claude plugin uninstall {PLUGIN}` removes it")
-    if done.stopped:
-        print("stopped: " + ", ".join(done.stopped))
+    if stopped:
+        print("stopped: " + ", ".join(stopped))
     vault = context.settings.vault_path
     if vault is not None and not vault.is_dir():
         print(f"your vault is not touched; it is not there now: {home_path(vault)}")
     else:
         print("your vault stays where it is" + (f": {home_path(vault)}" if vault else ""))
     root = context.settings.state_root
-    states = sorted(folder for folder in _folders_in(root) if (folder / "markers").is_dir())
+    states = sorted(markers.parent for markers in root.glob("*/markers") if markers.is_dir())
     kept = [place for place in (context.settings.config_file, *states, root) if place.exists()]
     if kept:
         print("settings and state stay too; delete them if you don't come back:")
@@ -144,13 +126,6 @@ def _print_outcome(done: Uninstalled, context: Context) -> None:
     print(
         "the program stays too; remove it as you installed it: uv tool uninstall memoryvault-agent, or with pipx or pip"
     )
-
-
-def _folders_in(root: Path) -> list[Path]:
-    try:
-        return [folder for folder in root.iterdir() if folder.is_dir()]
-    except OSError:
-        return []
 
 
 def _print_faults(readable: PartialSettings) -> None:

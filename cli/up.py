@@ -29,7 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Start a recall service unless one runs, run the worker until a signal ends it, then stop the service."""
-    del args
     state = context.state
     if (holder := lock_holder(state.worker_lock)) is not None:
         raise WorkerRunning(holder)  # Before anything else: its recall service must not be stopped.

@@ -44,7 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """List, or decide."""
     refuse_options_of_others(args, BELONGS)
-    _ = context.state
     watchlist = Watchlist(context.settings, context.store)
     today = context.store.today()
     if args.action in ("list", "review"):

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {paused}")
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
     with StatusLine() as line:
-        log_to(context.state.log_file, _level(settings), line.note)
+        log_to(context.state.log_file, settings.memory.log_level, line.note)
         report = build_worker(settings, watch=False).run_until_idle(
             timeout_seconds=timeout,
             include_delayed_seconds=settings.session.quiet_seconds,
@@ -110,15 +110,11 @@ def run_forever(settings: Settings) -> int:
     in_force = SettingsInForce(settings)
     while True:
         settings = in_force.take()
-        log_to(settings.state.log_file, _level(settings))
+        log_to(settings.state.log_file, settings.memory.log_level)
         worker = build_worker(settings, watch=True, is_outdated=in_force.have_changed)
         status = worker.run_forever()
         if not worker.is_outdated:
             return status
-
-
-def _level(settings: Settings) -> int:
-    return int(getattr(logging, settings.memory.log_level.upper()))
 
 
 def _print(report: RunReport, *, paused: bool) -> None:

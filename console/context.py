@@ -5,7 +5,7 @@ Each request reads files, index, journal and ledger anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .. import __version__
+from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of as local_day
 from ..runtime.days import effective_day
 from ..runtime.errors import (
@@ -35,6 +36,7 @@ from ..services.reviewing import Reviewer
 from ..services.stores import vault_store
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.note_text import is_title_cut, said_once
+from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
 from ..vault.wording import cut
@@ -61,14 +63,12 @@ class Page:
     """Its address below the base."""
     title: str
     key: str
-    """The key that leads there, after `g`."""
+    """The key that leads there, after `g`; '' if only other pages lead there."""
     routes: Callable[[ConsoleContext], Sequence[Route]]
     waiting: Callable[[PendingCounts], int] | None = None
     """Number of things that wait on the page, shown beside its name."""
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of the page and what they do, for the help."""
-    hidden: bool = False
-    """Whether the page is reached from other pages only."""
 
 
 class ConsoleContext:
@@ -169,7 +169,7 @@ class ConsoleContext:
         """Return the answer to a request without a session: one line, with nothing of the vault."""
         return HTMLResponse(self._templates.get_template("refused.html").render(line=line), status)
 
-    def problem(self, request: Request, error: MemoryVaultError) -> Response:
+    def problem(self, request: Request, error: Exception) -> Response:
         """Return a page that shows an error."""
         return self.page(
             request,
@@ -223,7 +223,17 @@ def undone(context: ConsoleContext, act_id: str) -> tuple[Notice, Act | None]:
     return Notice(act.what), act
 
 
-def status_of(error: MemoryVaultError) -> int:
+def edited_text(form: Mapping[str, str], or_else: str) -> tuple[Scrubbed, str]:
+    """Return the text that the user has edited, and a remark if secrets in it were replaced. Raises UsageError for an
+    empty one, with what to do instead."""
+    text = form.get("body", "").replace("\r\n", "\n").strip()
+    if not text:
+        raise UsageError(f"nothing was left of the text: {or_else} it instead")
+    body = scrub(text, Policy.SECRETS)
+    return body, "; secrets in the text were replaced" if body != text else ""
+
+
+def status_of(error: Exception) -> int:
     """The HTTP status for an error."""
     match error:
         case EntryNotFound():

@@ -45,10 +45,6 @@ def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> A
     def home(request: Request) -> Response:
         return RedirectResponse(context.url(PAGES[0].name), 303)
 
-    def not_done(request: Request, error: Exception) -> Response:
-        assert isinstance(error, MemoryVaultError)
-        return context.problem(request, error)
-
     def not_there(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         line = "There is no such page." if status == 404 else "This cannot be done here."
@@ -67,7 +63,7 @@ def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> A
     ]
     app = Starlette(
         routes=[Mount(f"/{place}", routes=routes)],
-        exception_handlers={MemoryVaultError: not_done, HTTPException: not_there, 500: failed},
+        exception_handlers={MemoryVaultError: context.problem, HTTPException: not_there, 500: failed},
     )
     return Guard(app, keys, authority=authority, place=place, refuse=context.refused)
 

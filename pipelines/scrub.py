@@ -8,10 +8,12 @@ A secret is found by its shape (an issuer's prefix, a key file, credentials in a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from ..runtime.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
@@ -367,3 +369,35 @@ def _merged(found: list[Finding], text: str) -> tuple[Finding, ...]:
         else:
             merged.append(finding)
     return tuple(merged)
+
+
+def count_findings(text: str, policy: Policy) -> Counter[str]:
+    """Return the number of findings by kind."""
+    return Counter(finding.kind for finding in findings(text, policy))
+
+
+def scrub_json(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
+    """Scrub every text in a JSON value; return the new value, and the number of findings by kind."""
+    if isinstance(value, str):
+        return str(scrub(value, policy)), count_findings(value, policy)
+    kinds: Counter[str] = Counter()
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            new, found = scrub_json(item, policy)
+            items.append(new)
+            kinds += found
+        return items, kinds
+    if isinstance(value, dict):
+        fields = {}
+        for name, item in value.items():
+            # A name such as "password" makes its value a secret.
+            pair = f"{name}={item}" if isinstance(item, str) else ""
+            if pair and not count_findings(item, policy) and (named := count_findings(pair, Policy.SECRETS)):
+                fields[name] = str(scrub(pair, Policy.SECRETS))[len(name) + 1 :]
+                kinds += named
+                continue
+            fields[name], found = scrub_json(item, policy)
+            kinds += found
+        return fields, kinds
+    return value, kinds

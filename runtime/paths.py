@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from .errors import MemoryVaultError, PathRefused, QueueUnavailable, VaultUnavailable
@@ -237,3 +239,14 @@ def explain_file_system(path: Path | str, error: object) -> str:
         f"{path} cannot be used ({error}): its file system{named} fails, or cannot share memory "
         "between processes as SQLite needs it; put the state folder on a local disk: set MEMORY_STATE_DIR"
     )
+
+
+def delete_older(paths: Iterable[Path], before: float) -> int:
+    """Delete the files that were last changed before this Unix time; return how many."""
+    deleted = 0
+    for path in paths:
+        with suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                deleted += 1
+    return deleted

@@ -84,7 +84,9 @@ class AgentProposals:
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
-        _refuse_reserved(validate_name("kind", kind))
+        if validate_name("kind", kind) in RESERVED_KINDS:
+            use = f"use {', '.join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))} or another word"
+            raise UsageError(f"notes of the kind {kind!r} are written by MemoryVault itself: {use}")
         heading, body = " ".join(title.split()), text.strip()
         if not heading or not body:
             raise UsageError("a memory needs a title and a text")
@@ -132,7 +134,10 @@ class AgentProposals:
                     return ProposalOutcome("rejected before", entry.path)
                 if entry.effective_status not in PUT_AWAY_STATUSES and entry.path != old:
                     return ProposalOutcome("known already", entry.path)
-            self._refuse_a_flood()
+            in_review = (each for each in self._store.walk() if f"/{REVIEW}/" in f"/{each}")
+            waiting = sum(entry.written_by_agent for entry in self._store.readable(in_review))
+            if waiting >= MOST_WAITING:
+                raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
             path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{wanted}.md", self._store)
             note = self._store.compose(
                 path,
@@ -160,18 +165,6 @@ class AgentProposals:
                 what=f"proposed: {kind}",
             )
         return ProposalOutcome("waits for review", path)
-
-    def _refuse_a_flood(self) -> None:
-        in_review = (path for path in self._store.walk() if f"/{REVIEW}/" in f"/{path}")
-        waiting = sum(entry.written_by_agent for entry in self._store.readable(in_review))
-        if waiting >= MOST_WAITING:
-            raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
-
-
-def _refuse_reserved(kind: str) -> None:
-    if kind in RESERVED_KINDS:
-        usual = ", ".join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))
-        raise UsageError(f"notes of the kind {kind!r} are written by MemoryVault itself: use {usual} or another word")
 
 
 def _body(text: Scrubbed, replaces: str | None, reason: Scrubbed) -> Scrubbed:

@@ -50,9 +50,9 @@ def outside_write(
         store.write_outside(target, text, expected_hash, approval)
 
 
-def clean_outside(store: VaultStore, path: str) -> int:
+def clean_outside(store: VaultStore, path: Path) -> int:
     """Delete temporary files that killed writers left beside a file outside; return how many."""
-    return store.clean_temporaries_beside(Path(path))
+    return store.clean_temporaries_beside(path)
 
 
 def require_consent(path: str, consent: Consent | None) -> None:

@@ -1,6 +1,6 @@
 """Ask the language model that the user has chosen, within a budget.
 
-`completer_of(settings)` is None unless `reflection.miner` names a model. `BudgetedCompleter` reserves tokens in
+`completer_of(settings)` is None unless `reflection.miner` names a model. `ask_within` reserves tokens in
 state.db before it asks and settles afterwards, for any purpose: mining, summaries of research, adaptation.
 """
 
@@ -116,28 +116,25 @@ def estimated_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
-class BudgetedCompleter:
-    """Asks a model under caps. A reservation whose call died counts in full, so that no crash pays for it again."""
+def tokens_to_reserve(prompt: str, system: str, max_output_tokens: int) -> int:
+    """Return the tokens to reserve for a call."""
+    return estimated_tokens(prompt) + estimated_tokens(system) + OVERHEAD_TOKENS + max_output_tokens
 
-    def __init__(self, completer: Completer, book: SpendingBook, caps: Sequence[Cap] = ()) -> None:
-        self._completer = completer
-        self._book = book
-        self._caps = caps
 
-    @staticmethod
-    def estimate(prompt: str, system: str, max_output_tokens: int) -> int:
-        """Return the tokens to reserve for a call."""
-        return estimated_tokens(prompt) + estimated_tokens(system) + OVERHEAD_TOKENS + max_output_tokens
+def ask_within(
+    caps: Sequence[Cap], book: SpendingBook, subject: str, completer: Completer, request: CompletionRequest
+) -> Completion:
+    """Ask a model under caps. A reservation whose call died counts in full, so that no crash pays for it again.
 
-    def ask(self, subject: str, request: CompletionRequest) -> Completion:
-        """Return the answer. Raises BudgetRefused before anything is sent, CompletionFailed; both are settled."""
-        estimate = self.estimate(request.prompt, request.system, request.max_output_tokens)
-        reservation = self._book.reserve(subject, {"tokens": estimate}, self._caps)
-        try:
-            completion = self._completer.complete(request)
-        except CompletionFailed as error:
-            self._book.settle(reservation, {"tokens": estimate if error.may_have_cost else 0})
-            raise
-        spent = completion.tokens
-        self._book.settle(reservation, {"tokens": estimate if spent is None else spent})
-        return completion
+    Raises BudgetRefused before anything is sent, CompletionFailed; both are settled.
+    """
+    estimate = tokens_to_reserve(request.prompt, request.system, request.max_output_tokens)
+    reservation = book.reserve(subject, {"tokens": estimate}, caps)
+    try:
+        completion = completer.complete(request)
+    except CompletionFailed as error:
+        book.settle(reservation, {"tokens": estimate if error.may_have_cost else 0})
+        raise
+    spent = completion.tokens
+    book.settle(reservation, {"tokens": estimate if spent is None else spent})
+    return completion

@@ -11,7 +11,7 @@ from typing import Literal
 from ..pipelines.scrub import Policy
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import original_name
-from ..vault.entry import INCIDENT, content_hash, parse_text
+from ..vault.entry import INCIDENT, hash_of, parse_text
 from ..vault.header import conflict_line
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -38,7 +38,7 @@ class ConflictCopy:
     @property
     def seen(self) -> str:
         """A hash of both texts as the user saw them."""
-        return content_hash(f"{self.mine}\0{self.theirs}".encode("utf-8", "surrogateescape"))
+        return hash_of(f"{self.mine}\0{self.theirs}")
 
     @property
     def difference(self) -> list[str]:
@@ -73,7 +73,8 @@ def waiting_copies(store: VaultStore) -> list[ConflictCopy]:
 
 def find_copy(store: VaultStore, name: str) -> ConflictCopy:
     """Return the copy with this path or file name. Raises EntryNotFound, or UsageError if several fit."""
-    found = [copy for copy in waiting_copies(store) if name in (copy.path, *_names(copy.path))]
+    wanted = (name, f"{name}.md")
+    found = [copy for copy in waiting_copies(store) if copy.path in wanted or copy.path.rpartition("/")[2] in wanted]
     if len(found) > 1:
         raise UsageError(f"{name} is the name of several copies; give the path: {', '.join(c.path for c in found)}")
     if not found:
@@ -90,11 +91,6 @@ def notes_in_conflict(store: VaultStore) -> list[str]:
             if conflict_line(data.decode("utf-8", "replace")):
                 found.append(path)
     return found
-
-
-def _names(path: str) -> tuple[str, str, str]:
-    name = path.rsplit("/", 1)[-1]
-    return name, name.removesuffix(".md"), path.removesuffix(".md")
 
 
 def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: str, text: str | None = None) -> str:
@@ -121,18 +117,13 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
         else:
             kept = None
         if copy.note == TAKEN_BACK and choice != "merged":
-            kept = _with_both_lists(copy, kept)
+            mine = copy.mine or ""  # The removals that were recorded on both devices stay, whichever text is kept.
+            both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
+            kept = Scrubbed.trusted(both, reason="both lists were in the vault before")
         if kept is not None and kept != copy.mine:
             changes.insert(0, Change(copy.note, copy.mine, kept))
         journal.commit(changes, run=run, actor="review", what=f"{choice} kept of a sync conflict: {copy.note}")
     return copy.note
-
-
-def _with_both_lists(copy: ConflictCopy, kept: str | None) -> Scrubbed:
-    """Keep the removals recorded on both devices, whichever text is kept."""
-    mine = copy.mine or ""
-    both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
-    return Scrubbed.trusted(both, reason="both lists were in the vault before")
 
 
 def _read(store: VaultStore, path: str) -> Iterator[ConflictCopy]:

@@ -58,15 +58,10 @@ class Cursors:
                 ],
             )
 
-    def forget_all(self) -> None:
-        """Delete all cursors of the scan."""
+    def forget(self, source: str | None = None) -> None:
+        """Delete the cursor of one source; None: all of the scan."""
         with state_transaction(self._path) as conn:
-            conn.execute("DELETE FROM cursor WHERE scan = ?", (self._scan,))
-
-    def forget(self, source: str) -> None:
-        """Delete the cursor of one source."""
-        with state_transaction(self._path) as conn:
-            conn.execute("DELETE FROM cursor WHERE scan = ? AND source = ?", (self._scan, source))
+            conn.execute("DELETE FROM cursor WHERE scan = ? AND source = ifnull(?, source)", (self._scan, source))
 
 
 def _object(text: str) -> Mapping[str, Any]:

@@ -115,11 +115,6 @@ def clear_problem(store: VaultStore, path: str) -> None:
             store.update(path, entry.content_hash, fields={DECISION_ERROR: None, "updated": entry.updated})
 
 
-def may_be_decided(head: bytes) -> bool:
-    """Whether there may be such a property: a fast test, because most notes have none."""
-    return DECISION.encode() in head.lower()
-
-
 def read_decision(entry: Entry) -> str:
     """Return the property as text, whatever its capitalisation, '' without one: the first of a list, which Obsidian may
     have made of it. YAML's `yes` and `no` mean `approve` and `reject`."""

@@ -56,7 +56,8 @@ def find_entry(store: VaultStore, name: str, *, living_first: bool = True) -> En
         store.read(named[0])  # Raises why it cannot be read.
     found = found or _of_title(name, store.readable()) or [*store.readable(_of_superseded(store, name))]
     living = [entry for entry in found if is_living(entry)] if living_first else []
-    return _only(store, name, _in_force(living) or found)
+    # A proposal to replace an entry often has its name.
+    return _only(store, name, [entry for entry in living if entry.effective_status == ACTIVE] or living or found)
 
 
 def resolve_entry(store: VaultStore, name: str) -> str:
@@ -66,11 +67,6 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     """
     path = _path_called(store, name)
     return path if path is not None else require_living(store, find_entry(store, name).path).path
-
-
-def _in_force(found: Sequence[Entry]) -> Sequence[Entry]:
-    """The entries that are active, if any is: a proposal to replace one often has its name."""
-    return [entry for entry in found if entry.effective_status == ACTIVE] or found
 
 
 def is_living(entry: Entry) -> bool:

@@ -22,6 +22,8 @@ from .journal import Change, Journal
 
 SETTLED = frozenset({"active", "incubating"})
 """Statuses an evolved entry may keep; for any other status, the new text makes it approved."""
+SUPERSEDED = ("superseded_by", "superseded_at", "superseded_reason")
+"""Properties of an archived entry that only its replacement gives it."""
 TITLE_CHARACTERS = 90
 _HEADING = re.compile(r"\A# [^\n]*\n+")
 
@@ -89,15 +91,9 @@ def _new_fields(store: VaultStore, entry: Entry, archive: str, body: Scrubbed) -
         "slug": entry.slug,
         "fingerprint": fingerprint(statement_of(str(body))),
         # The old evidence supports what the old entry said.
-        "confidence": None,
-        "occurrences": None,
-        "source": None,
-        "surfaced_in_session": None,
-        "surfaced_at": None,
+        **dict.fromkeys(("confidence", "occurrences", "source", "surfaced_in_session", "surfaced_at")),
+        **dict.fromkeys(SUPERSEDED),
         "supersedes": archive,
-        "superseded_by": None,
-        "superseded_at": None,
-        "superseded_reason": None,
     }
 
 

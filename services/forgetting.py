@@ -19,7 +19,6 @@ from pathlib import Path, PurePosixPath
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError, SchemaTooNew
 from ..runtime.killpoint import kill_point
-from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..tasks.queue.damage import back_up, backup_of, set_aside_files
 from ..tasks.queue.enqueue import open_ledger
@@ -58,12 +57,13 @@ def forget_deleted(settings: Settings, store: VaultStore, removed: Iterable[str]
         gone = deleted_by_user(journal, removed)
         if not gone:
             return 0
-        names = gone | journal.earlier_paths(gone)
+        names = gone | journal.traced(gone)[0]
     try:
         pattern = _pattern(names)
         kill_point("forget")
         _forget_in_files(settings, pattern)
-        _forget_damaged(settings.state)
+        for file in set_aside_files(settings.state):  # They hold the words of notes, and nobody needs them.
+            file.unlink(missing_ok=True)
         shutil.rmtree(Path(settings.state.cache) / ANSWERS_FOLDER, ignore_errors=True)
         _forget_in_queue(settings, pattern)
     except (MemoryVaultError, OSError) as error:
@@ -98,12 +98,6 @@ def _forget_in_files(settings: Settings, pattern: re.Pattern[bytes]) -> None:
                 data = file.read_bytes()
                 if (clean := pattern.sub(FORGOTTEN.encode(), data)) != data:
                     replace_file(file, clean)
-
-
-def _forget_damaged(state: StatePaths) -> None:
-    """Delete the databases that were set aside as damaged: they hold the words of notes, and nobody needs them."""
-    for file in set_aside_files(state):
-        file.unlink(missing_ok=True)
 
 
 def _forget_in_queue(settings: Settings, pattern: re.Pattern[bytes]) -> None:

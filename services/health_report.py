@@ -1,17 +1,16 @@
-"""Collect the figures of `memory health`, one section per subject; for the command and the console.
-
-`hook_log` computes the times of hooks; `health_warnings` decides what needs the user's attention.
+"""Collect the figures of `memory health`, one section per subject, and what needs the user's attention; for the
+command and the console. `hook_log` computes the times of hooks.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..index.catalog_reader import CatalogReader
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
@@ -20,6 +19,7 @@ from ..index.embedder import model_name
 from ..index.models import why_not_loaded
 from ..index.store import IndexStats
 from ..runtime.background import IsWired, may_start
+from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import MemoryVaultError
 from ..runtime.hooklog import busy_notice
 from ..runtime.large_change import large_change_notice
@@ -33,10 +33,9 @@ from ..vault.entry import ACTIVE, Entry
 from ..vault.marker import REFLECTED, START, last_event_at, list_markers, marker_path
 from ..vault.wording import counted
 from .active_counts import ActiveCounts, count_active
-from .health_warnings import warnings_of, why_no_room, why_unheard
-from .hook_log import HookTimes, hook_times, read_hook_runs, week_before
+from .hook_log import HOOK_DAYS, HookTimes, hook_times, read_hook_runs
 from .pausing import pause_notice, why_nothing_starts
-from .pending_counts import PendingCounts, count_pending
+from .pending_counts import PendingCounts, count_pending, why_full
 from .spending import SpendingReport, spending_report
 from .stores import open_index, vault_store
 from .waiting_sessions import SessionFigures, read_sessions
@@ -47,6 +46,8 @@ SILENT_WORKER_SECONDS = 120.0
 """A worker without a beat for this long has stopped: it beats every ten seconds."""
 MOST_REFLECTIONS = 20
 """How many reflections are read: enough to count what was not confirmed."""
+SILENT_DAYS = 7
+NAMED = 5
 
 Section = TypeVar("Section")
 
@@ -102,34 +103,39 @@ class HealthReport:
     processes: Processes
 
 
-def _why_not_written(settings: Settings) -> str | None:
-    vault = settings.required_vault_path
-    is_so = vault.is_dir() and not os.access(vault, os.W_OK | os.X_OK)
-    return "the vault cannot be written, so nothing is kept: `memory doctor` says why" if is_so else None
-
-
 def health_report(settings: Settings, now: float, is_wired: IsWired, *, count_entries: bool = True) -> HealthReport:
     """Read all sections; `warnings` says why a section cannot be read. Raises SettingsError.
 
     `now` is Unix time. Without `count_entries`, which is slow in a large vault, `entries` is None.
     """
-    state, week, faults = settings.state, week_before(now), _Faults()
+    state, week = settings.state, now - HOOK_DAYS * SECONDS_PER_DAY
+    faults: list[str] = []
+
+    def read(section: Callable[[], Section]) -> Section | None:
+        try:
+            return section()
+        except (MemoryVaultError, OSError) as error:
+            faults.append(str(error))
+            return None
+
     store = vault_store(settings)
-    entries = faults.read(lambda: count_active(store)) if count_entries else None
-    waiting = faults.read(lambda: count_pending(store))
-    ledger = faults.read(lambda: _read_ledger(settings))
-    index = faults.read(lambda: _read_index(settings))
-    spending = faults.read(lambda: _read_spending(settings, now))
+    entries = read(lambda: count_active(store)) if count_entries else None
+    waiting = read(lambda: count_pending(store))
+    ledger = read(lambda: _read_ledger(settings))
+    index = read(lambda: _read_index(settings))
+    spending = read(lambda: _read_spending(settings, now))
     hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
-    last = last_reflection(state.markers, ledger.reflected_at if ledger else ())
+    reflected = [*(ledger.reflected_at if ledger else ()), *_event_times(state.markers, REFLECTED)]
+    last = max(reflected, default=None)
     processes = _find_processes(state)
+    is_locked = store.vault.is_dir() and not os.access(store.vault, os.W_OK | os.X_OK)
     warnings = [
-        *faults.lines,
+        *faults,
         *store.passed_over.values(),
         busy_notice(str(state.log_file), now),
-        *warnings_of(waiting, last, oldest_waiting(state.markers), now),
+        *warnings_of(waiting, last, min(_event_times(state.markers, START), default=None), now),
         why_no_room(core_left_out(settings), settings.recall.core_words),
-        _why_not_written(settings),
+        "the vault cannot be written, so nothing is kept: `memory doctor` says why" if is_locked else None,
         pause_notice(settings),
         large_change_notice(state.markers, now),
     ]
@@ -160,21 +166,6 @@ def _read_spending(settings: Settings, now: float) -> SpendingReport:
         return report
     today, week = (tuple(one for one in sums if one.purpose != RESEARCH) for sums in (report.today, report.week))
     return SpendingReport(today, week)
-
-
-class _Faults:
-    """Collects the reasons why sections could not be read, a line each."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def read(self, section: Callable[[], Section]) -> Section | None:
-        """Return the section; None if it cannot be read, with a line in `lines`."""
-        try:
-            return section()
-        except (MemoryVaultError, OSError) as error:
-            self.lines.append(str(error))
-            return None
 
 
 @dataclass(frozen=True)
@@ -211,11 +202,42 @@ def _warnings_of_queue(
         yield ledger.unheard
 
 
-def _count_of(name: str, job: Job) -> int:
-    """Return what the last attempt counted under this name."""
+def warnings_of(pending: PendingCounts | None, last: float | None, waiting: float | None, now: float) -> list[str]:
+    """Return one line for each problem that needs the user. `last` and `waiting`: the last reflection, and the last
+    event of the session that has waited longest for its own."""
+    found = why_full(pending) if pending is not None else []
+    # Without any reflection, count from the session that has waited longest, if any.
+    since = last if last is not None else waiting
+    if since is not None and now - since > SILENT_DAYS * SECONDS_PER_DAY:
+        days = int((now - since) // SECONDS_PER_DAY)
+        found.append(f"nothing was reflected for {counted(days, 'day')}: `memory doctor`")
+    return found
+
+
+def why_no_room(names: Sequence[str], words: int) -> str | None:
+    """Return the warning about always-load entries beyond the budget of `words`; None if there are none."""
+    if not names:
+        return None
+    named = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return (
+        f"no room at a session's start for {named} (`recall.core_words` is {words}): shorten, merge, or "
+        f"`memory always --off {names[0]}`"
+    )
+
+
+def _result_of(job: Job) -> Mapping[str, Any]:
+    """Return the counts of the last attempt."""
     result = job.history[-1].get("result") if job.history else None
-    count = result.get(name) if isinstance(result, Mapping) else None
-    return count if isinstance(count, int) else 0
+    return result if isinstance(result, Mapping) else {}
+
+
+def _why_unheard(job: Job) -> str | None:
+    """Return the warning that the model took no part in a reflection; None if it did, or none is set."""
+    model = _result_of(job).get("model")
+    if not isinstance(model, Mapping):
+        return None
+    why = model.get("failed") or model.get("refused")
+    return f"the last session was mined without {model.get('miner')} or not all by it: {why}" if why else None
 
 
 def _read_ledger(settings: Settings) -> _LedgerFigures:
@@ -231,9 +253,9 @@ def _read_ledger(settings: Settings) -> _LedgerFigures:
         sessions=waiting,
         reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
         beat=beat,
-        unheard=why_unheard(sessions[0].history) if sessions else None,
+        unheard=_why_unheard(sessions[0]) if sessions else None,
         held=held,
-        unconfirmed=sum(_count_of("unconfirmed", job) for job in sessions),
+        unconfirmed=sum(int(_result_of(job).get("unconfirmed") or 0) for job in sessions),
     )
 
 
@@ -267,17 +289,8 @@ def core_left_out(settings: Settings) -> tuple[str, ...]:
     return tuple(entry.slug for entry in found.values())
 
 
-def last_reflection(markers: str, done: Iterable[float]) -> float | None:
-    """Return the Unix time of the last reflection of a session; `done` are end times of such jobs."""
-    return max([*done, *_event_times(markers, REFLECTED)], default=None)
-
-
-def oldest_waiting(markers: str) -> float | None:
-    """Return the Unix time of the last event of the session that has waited longest for its reflection."""
-    return min(_event_times(markers, START), default=None)
-
-
 def _event_times(markers: str, state: str) -> list[float]:
+    """Return the Unix time of the last event of each session whose marker is in this state."""
     times = (last_event_at(marker_path(markers, session, state)) for session in list_markers(markers, state))
     return [at for at in times if at is not None]
 

@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.json_text import json_objects
 
 HOOK_DAYS = 7
@@ -123,8 +122,3 @@ def _time_of(line: Mapping[str, Any]) -> float:
         return datetime.fromisoformat(str(line.get("time"))).timestamp()
     except ValueError:
         return 0.0
-
-
-def week_before(now: float) -> float:
-    """Return the unix time since when hooks count."""
-    return now - HOOK_DAYS * SECONDS_PER_DAY

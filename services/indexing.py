@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -16,8 +15,6 @@ from ..vault.automemory import kind_by_path
 from .action_index import write_action_index
 from .forgetting import forget_deleted
 from .stores import open_index, vault_store
-
-log = logging.getLogger(__name__)
 
 APPLY_KEY = "review.apply"
 UPGRADE_KIND = "model.upgrade"
@@ -78,8 +75,3 @@ def drain_now(
         if index.in_force() is None and report.remaining == report.errors and model in index.models():
             index.put_in_force(model)
         return report
-
-
-def upgrade_key(model: str) -> str:
-    """Return the dedup key: one upgrade job per model may wait."""
-    return f"{UPGRADE_KIND}:{model}"

@@ -35,7 +35,7 @@ from ..runtime.json_text import parse_json
 from ..runtime.killpoint import kill_point
 from ..runtime.layout import StatePaths, make_private_folder, open_private
 from ..vault.boundary import Consent
-from ..vault.entry import Entry, content_hash
+from ..vault.entry import Entry, hash_of
 from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -124,11 +124,6 @@ def rewritten(entry: Entry, text: Scrubbed, target: str | None = None) -> list[C
     if target in (None, entry.path):
         return [Change(entry.path, entry.text, text)]
     return [Change(target, None, text), Change(entry.path, entry.text, None)]
-
-
-def hash_of(text: str) -> str:
-    """Return the `content_hash` of a file that holds this text."""
-    return content_hash(text.encode("utf-8", "surrogateescape"))
 
 
 def text_of(store: VaultStore, path: str) -> str | None:
@@ -221,7 +216,10 @@ class Journal:
             for change in changes:
                 self._expect(change, moves, consent)
             for move in moves:
-                self._expect_folder(move)
+                if not self.store.is_taken(move.path):
+                    raise EntryNotFound(f"there is no folder {move.path}")
+                if self.store.is_taken(move.to):
+                    raise EntryExists(f"there is already a folder {move.to}")
             with self._writing():
                 make_private_folder(str(self._folder))
                 replace_file(self._pending, json.dumps(act).encode("ascii"))
@@ -262,12 +260,9 @@ class Journal:
                 log.warning("it was rolled back: %s", error)
         return True
 
-    def earlier_paths(self, paths: Collection[str]) -> frozenset[str]:
-        """Return the paths of these deleted files, also those that they had before the program moved them."""
-        return self._traced(paths)[0]
-
-    def _traced(self, paths: Collection[str]) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
-        """Return the files' present and earlier paths, and by act id those whose earlier texts go."""
+    def traced(self, paths: Collection[str]) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
+        """Return the paths of these deleted files, also those that they had before the program moved them, and by act
+        id those whose earlier texts go."""
         gone = set(paths)
         replaced: dict[str, frozenset[str]] = {}
         until: frozenset[str] = frozenset()
@@ -286,7 +281,7 @@ class Journal:
         With an archived text go the earlier texts of the note that replaced it. Raises VaultUnavailable.
         """
         with self.store.lock():
-            gone, replaced = self._traced(paths)
+            gone, replaced = self.traced(paths)
             names = {PurePosixPath(path).stem for path in gone}
 
             def left_of(act: dict[str, Any]) -> dict[str, Any] | None:
@@ -355,12 +350,6 @@ class Journal:
         if change.before is None:
             raise EntryExists(f"there is already an entry {change.path}")
         raise EditConflict(f"{change.path} was changed since it was read; nothing was written: read it again")
-
-    def _expect_folder(self, move: FolderMove) -> None:
-        if not self.store.is_taken(move.path):
-            raise EntryNotFound(f"there is no folder {move.path}")
-        if self.store.is_taken(move.to):
-            raise EntryExists(f"there is already a folder {move.to}")
 
     def _finish(self, act: Mapping[str, Any]) -> None:
         """Apply the remaining steps and record the act; if a person has edited a file meanwhile, roll back."""

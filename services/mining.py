@@ -1,6 +1,8 @@
 """Mine one transcript: read it from where the last reading ended, and scrub what is proposed.
 
-Runs in a child process of the worker (`mining_child`), or in the command that asks for it. Writes nothing to disk.
+Runs in a child process of the worker, or in the command that asks for it. Writes only a model's answers to disk.
+`python -m memoryvault.services.mining` is the child: a `MiningRequest` as JSON on stdin, a scrubbed `Mined` as JSON on
+stdout.
 
 The miner and the readers of transcripts are imported when a transcript is mined: their patterns take a while to
 compile, and most importers of this module leave the mining to the child.
@@ -8,15 +10,21 @@ compile, and most importers of this module leave the mining to the child.
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.scrub import scrub
-from ..runtime.settings import Settings
+from ..runtime.errors import ModelUnavailable, SettingsError
+from ..runtime.killpoint import kill_point
+from ..runtime.settings import Settings, load_settings
+from ..tasks.queue import supervisor
 from ..tasks.queue.kinds import Json
 from ..vault.project import project_of
 
@@ -28,6 +36,10 @@ READ_SECONDS = 60.0
 """Time limit of one reading. Its results are committed, so that a long session never starts from the beginning."""
 REST = "the rest of a long session is read next"
 """Why a job that has committed a part is postponed."""
+CANNOT_READ = 3
+"""Exit status for a transcript that cannot be read."""
+NO_MODEL = 4
+"""Exit status if the request insists on the local model and that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +81,6 @@ class Mined:
     """Reading stopped at `mined_until` after READ_SECONDS; the rest needs another reading."""
 
 
-@dataclass(frozen=True)
-class _Reading:
-    mined: Mined
-    session: str
-    packer: WindowPacker | None
-    forked_from: tuple[str, ...] = ()
-
-
 def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
     """Read and mine one transcript, also with the user's agent if the settings name one; without settings, neither the
     recall service nor an agent is asked.
@@ -86,18 +90,11 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     from .reading import SessionReader
 
     with SessionReader(settings, insist=request.insist) as messages:
-        reading = _read_once(request, settings, messages)
-    mined = reading.mined
-    if settings is not None and reading.packer is not None and not mined.headless:
-        mined = _add_model_candidates(mined, reading.packer, settings, request.session or reading.session)
-    if reading.forked_from:
-        candidates = tuple(replace(each, forked_from=reading.forked_from) for each in mined.candidates)
-        mined = replace(mined, candidates=candidates)
-    return mined
+        return _mine(request, settings, messages)
 
 
-def _read_once(request: MiningRequest, settings: Settings | None, messages: SessionReader) -> _Reading:
-    """Read the transcript, from its beginning if it was rewritten. Raises OSError."""
+def _mine(request: MiningRequest, settings: Settings | None, messages: SessionReader) -> Mined:
+    """Read the transcript, from its beginning if it was rewritten. Raises OSError, ModelUnavailable."""
     from ..pipelines.reading.calibration import eagerness_of
     from ..pipelines.reading.miner import Miner
     from ..sources.transcripts.hosts import open_transcript
@@ -130,7 +127,7 @@ def _read_once(request: MiningRequest, settings: Settings | None, messages: Sess
         if packer is not None:
             packer.feed(turn)
     if reader.restarted:  # The offsets are of the earlier file.
-        return _read_once(replace(request, mined_until=0, context_offset=0), settings, messages)
+        return _mine(replace(request, mined_until=0, context_offset=0), settings, messages)
     mined_until = max(reader.end_offset, begun_at) if stopped_at is None else stopped_at
     context = miner.context_offset if has_new_turns else request.context_offset
     mined = Mined(
@@ -143,7 +140,13 @@ def _read_once(request: MiningRequest, settings: Settings | None, messages: Sess
         unconfirmed=unconfirmed,
         has_more=stopped_at is not None,
     )
-    return _Reading(mined, reader.session, packer, reader.forked_from)
+    messages.close()
+    if settings is not None and packer is not None and not mined.headless:
+        mined = _add_model_candidates(mined, packer, settings, request.session or reader.session)
+    if reader.forked_from:
+        candidates = [replace(each, forked_from=reader.forked_from) for each in mined.candidates]
+        mined = replace(mined, candidates=tuple(candidates))
+    return mined
 
 
 def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:
@@ -180,11 +183,39 @@ def _scrub_candidate(candidate: Candidate) -> Candidate:
 
 def mined_from_json(value: Mapping[str, Any]) -> Mined:
     """Restore what the child has printed. Raises KeyError, TypeError, ValueError for anything else."""
-    candidates = tuple(map(_candidate_from_json, value["candidates"]))
+    candidates = tuple(
+        Candidate(**{**each, "records": tuple(each["records"]), "forked_from": tuple(each.get("forked_from", ()))})
+        for each in value["candidates"]
+    )
     return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
 
 
-def _candidate_from_json(value: Mapping[str, Any]) -> Candidate:
-    """Restore a candidate from its fields as JSON. Raises KeyError, TypeError, ValueError for anything else."""
-    tuples = {"records": tuple(value["records"]), "forked_from": tuple(value.get("forked_from", ()))}
-    return Candidate(**{**value, **tuples})
+def child_settings(local_only: bool) -> Settings | None:
+    """Return the user's settings, with `local_only` without the user's agent; None while config.toml is invalid."""
+    try:
+        settings = load_settings(os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return None
+    return replace(settings, reflection=replace(settings.reflection, miner="local")) if local_only else settings
+
+
+def main() -> int:
+    """Run the child process."""
+    supervisor.watch_parent()
+    request = MiningRequest(**json.load(sys.stdin))
+    try:
+        mined = mine_transcript(request, child_settings(request.local_only))
+    except OSError as error:
+        print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
+        return CANNOT_READ
+    except ModelUnavailable as error:
+        print(f"the model does not answer: {error}", file=sys.stderr)
+        return NO_MODEL
+    kill_point("mid-child")
+    json.dump(asdict(mined), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

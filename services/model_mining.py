@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..pipelines.candidate import Candidate
-from ..pipelines.scrub import scrub
+from ..pipelines.scrub import Policy, scrub_json
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import MemoryVaultError
 from ..runtime.json_text import parse_json
 from ..runtime.layout import StatePaths
 from ..runtime.settings import Settings
 from ..sources.completion import Completion, CompletionFailed, CompletionRequest, unanswered
-from ..tasks.queue.job import Retry
 from ..tasks.queue.kinds import Json
-from .completion import BudgetedCompleter, completer_of
+from .completion import ask_within, completer_of
 from .spending import BudgetRefused, Cap, SpendingBook
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class AnswerCache:
     def put(self, key: str, answer: Mapping[str, Any]) -> None:
         """Store an answer durably. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stored = json.dumps({"value": _scrub_strings(answer)}).encode("ascii")
+        stored = json.dumps({"value": scrub_json(answer, Policy.FULL)[0]}).encode("ascii")
         replace_file(self._folder / f"{key}.json", stored)
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -84,16 +83,6 @@ class AnswerCache:
         for key in keys:
             with contextlib.suppress(OSError):
                 (self._folder / f"{key}.json").unlink()
-
-
-def read_again_later(report: Mapping[str, Json]) -> None:
-    """Raise Retry if the model may be available later; nothing of this reading is kept then.
-
-    The last attempts ask no model, so that in the worst case the session is read without it.
-    """
-    seconds = report.get(AGAIN)
-    if isinstance(seconds, float):
-        raise Retry(f"the model could not be asked: {report.get('failed')}", seconds)
 
 
 def mine_windows(
@@ -141,7 +130,6 @@ class _WindowAsker:
         self._deadline = time.monotonic() + MODEL_SECONDS
         self._cache = AnswerCache(settings.state)
         self._book = SpendingBook(settings.state.state_db, PURPOSE)
-        self._budgeted: BudgetedCompleter | None = None
         self._counts: Counter[str] = Counter()
         self._failed = ""
         self._refused = ""
@@ -214,16 +202,16 @@ class _WindowAsker:
             return self._ask_once(window)
 
     def _ask_once(self, window: Window) -> Completion:
-        if self._budgeted is None:
-            completer = completer_of(self._settings)
-            if completer is None:
-                raise CompletionFailed("no model is set", may_have_cost=False)
-            self._budgeted = BudgetedCompleter(completer, self._book, caps_of(self._settings))
+        completer = completer_of(self._settings)
+        if completer is None:
+            raise CompletionFailed("no model is set", may_have_cost=False)
         seconds = min(CALL_SECONDS, self._remaining_seconds())
         if seconds < LEAST_CALL_SECONDS:
             raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
         request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)
-        return self._budgeted.ask(self._session, request)
+        limits = self._settings.reflection  # A setting of 0 is no cap.
+        caps = (Cap("tokens", limits.session_token_cap, "subject"), Cap("tokens", limits.daily_token_cap, "day"))
+        return ask_within([cap for cap in caps if cap.limit], self._book, self._session, completer, request)
 
     def _remaining_seconds(self) -> float:
         return self._deadline - time.monotonic()
@@ -235,20 +223,3 @@ class _WindowAsker:
         request = (self._system, json.dumps(self._schema), window.text)
         parts = (self._session, reflection.miner, reflection.endpoint, reflection.model, *request)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-
-
-def caps_of(settings: Settings) -> tuple[Cap, ...]:
-    """Return the token caps for mining; a setting of 0 is no cap."""
-    reflection = settings.reflection
-    caps = (Cap("tokens", reflection.session_token_cap, "subject"), Cap("tokens", reflection.daily_token_cap, "day"))
-    return tuple(cap for cap in caps if cap.limit)
-
-
-def _scrub_strings(value: Any) -> Any:
-    if isinstance(value, str):
-        return scrub(value)
-    if isinstance(value, list):
-        return [_scrub_strings(item) for item in value]
-    if isinstance(value, dict):
-        return {str(name): _scrub_strings(item) for name, item in value.items()}
-    return value

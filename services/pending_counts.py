@@ -10,6 +10,8 @@ from ..vault.store import VaultStore
 
 COMMANDS = {"inbox": "memory vault inbox", "ideas": "memory idea list", "patterns": "memory skills watchlist"}
 """Place outside of `memory review` -> command that shows what waits there."""
+INBOX_LIMIT = 50
+INCUBATOR_LIMIT = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,3 +79,13 @@ def list_pending_notes(store: VaultStore) -> dict[str, list[str]]:
     patterns = store.readable(groups["patterns"])
     groups["patterns"] = [note.path for note in patterns if is_waiting(note) and not is_deferred(note, today)]
     return groups
+
+
+def why_full(pending: PendingCounts) -> list[str]:
+    """Return the warnings that inbox and incubator hold more than anybody reads."""
+    found = []
+    if pending.inbox > INBOX_LIMIT:
+        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory vault inbox`")
+    if pending.ideas > INCUBATOR_LIMIT:
+        found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
+    return found

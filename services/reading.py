@@ -10,7 +10,8 @@ from typing import Any
 
 from ..index import mpnet_files
 from ..index.client import RecallClient, RequestFailed, ServiceUnavailable, ensure_service
-from ..index.embedder import DEFAULT_MODEL, locate_model, missing_library
+from ..index.embedder import DEFAULT_MODEL
+from ..index.models import why_not_loaded
 from ..pipelines.candidate import CATEGORIES
 from ..pipelines.reading.calibration import READ_AGAIN, calibration, sigmoid
 from ..pipelines.reading.forms import explicit_form
@@ -108,17 +109,9 @@ def blended(message: Message, answer: Mapping[str, Any], words: NgramReader, nam
     return MessageReading(own.message(values), sigmoid(window[1]), sigmoid(window[2]), found)
 
 
-def is_installed(models_folder: Path) -> bool:
-    """Whether the model that reads sessions is on this machine, with its libraries."""
-    try:
-        return missing_library(locate_model(DEFAULT_MODEL, models_folder)) is None
-    except ModelUnavailable:
-        return False
-
-
 def who_reads(settings: Settings) -> str:
     """Say what reads sessions on this machine."""
-    if not is_installed(Path(settings.state.models)):
+    if why_not_loaded(DEFAULT_MODEL, Path(settings.state.models)) is not None:
         return "words alone"
     return "both models" if mpnet_files.is_used(settings) else "the small model alone"
 
@@ -132,7 +125,10 @@ class SessionReader(Closing):
         self._words = NgramReader()
         self._insists = insist
         self._awaits_service = (
-            insist and settings is not None and may_start(settings) and is_installed(Path(settings.state.models))
+            insist
+            and settings is not None
+            and may_start(settings)
+            and why_not_loaded(DEFAULT_MODEL, Path(settings.state.models)) is None
         )
         self._client: RecallClient | None = None
         self._model: ModelReader | None = None

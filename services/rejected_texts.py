@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any
 
 from ..runtime.errors import EntryInvalid, PathRefused, VaultUnavailable
-from ..vault.entry import DISMISSED, REJECTED, content_hash, parse_text
+from ..vault.entry import DISMISSED, REJECTED, hash_of, parse_text
 from ..vault.pending import is_idea_path
 from .boundary import is_outside
 
@@ -41,7 +41,7 @@ def without_rejected(act: Mapping[str, Any], line: dict[str, Any]) -> dict[str, 
             tail = min(_common(before[::-1], after[::-1]), len(before) - head, len(after) - head)
             change["before"] = {
                 "of": written["path"],
-                "hash": _hash(before),
+                "hash": hash_of(before),
                 "head": head,
                 "tail": tail,
                 "text": before[head : len(before) - tail],
@@ -59,7 +59,7 @@ def with_restored(line: Mapping[str, Any], read: Callable[[str], str | None]) ->
         if isinstance(splice := change["before"], dict):
             after = _text(splice["of"], read)
             text = after[: splice["head"]] + splice["text"] + after[len(after) - splice["tail"] :]
-            if _hash(text) != splice["hash"]:
+            if hash_of(text) != splice["hash"]:
                 text = splice["text"]
                 lost.add(splice["of"])
             change = {**change, "before": text}
@@ -72,10 +72,6 @@ def with_restored(line: Mapping[str, Any], read: Callable[[str], str | None]) ->
 def _common(one: str, other: str) -> int:
     """Return the length of the common beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def _hash(text: str) -> str:
-    return content_hash(text.encode("utf-8", "surrogateescape"))
 
 
 def _written(act: Mapping[str, Any]) -> Mapping[str, Any] | None:

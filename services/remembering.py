@@ -58,7 +58,7 @@ from .journal import Change, Journal, rewritten, text_of
 from .known_memories import BACKFILLED, Rank, VaultMemories, says_all_of
 from .retrying import retry_edit
 from .semantic_similarity import SemanticSimilarity
-from .tombstones import Tombstones
+from .tombstones import separate
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,11 @@ NO_ROOM = "too unsure for the room that old sessions have"
 """The reason why a candidate of an old session is not written."""
 MOST_WORDINGS = 4
 """The most wordings that a note quotes."""
+INBOX_SHARE, IDEAS_SHARE = 2, 0.75
+"""How many notes of old sessions the inbox and the incubator may hold for each proposal that may wait: by default 40
+and 15, which leaves room for those of fresh sessions."""
+COUNTED_AS = {"active": "saved", "pending": "for_review", "inbox": "inboxed", "incubating": "ideas"}
+"""Name in the counts, by the status of what is written."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
         return ()
     with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, meaning)
-        candidates, gone = Tombstones(store).separate(candidates)
+        candidates, gone = separate(store, candidates)
         return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
 
 
@@ -108,7 +113,7 @@ def remember(
     journal.recover()
     if not candidates:
         return MemoryReport()
-    candidates, gone = Tombstones(store).separate(candidates)
+    candidates, gone = separate(store, candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
@@ -140,7 +145,7 @@ def remember(
                         counts["not_strengthened"] += 1
                 case Action.WRITE:
                     written.append(writer.write(decision))
-                    counts[_destination_name(decision)] += 1
+                    counts[COUNTED_AS[status_at(decision.destination)]] += 1
     if writer.made_room:
         counts["made_room"] = writer.made_room
     if counts["over_limit"]:
@@ -234,13 +239,9 @@ def capture_idea(
 def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
     """Return the slugs of the ideas in `remembered` that have not been researched, including those of an earlier
     attempt."""
-    slugs = []
-    for path in dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)]):
-        if is_idea_path(path):
-            with suppress(EntryNotFound, EntryInvalid):
-                if "research" not in store.read(path).extra:
-                    slugs.append(slug_of(path))
-    return slugs
+    paths = dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)])
+    found = store.readable(filter(is_idea_path, paths))
+    return [slug_of(idea.path) for idea in found if "research" not in idea.extra]
 
 
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:
@@ -250,12 +251,6 @@ def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> Ro
         # Earlier decisions of the user raise or lower the probability of similar statements.
         candidate = replace(candidate, claimed_rule=score >= candidate.limit)
     return route(candidate, known, mode=settings.memory.review_mode)
-
-
-def _destination_name(decision: RoutedCandidate) -> str:
-    return {"active": "saved", "pending": "for_review", "inbox": "inboxed", "incubating": "ideas"}[
-        status_at(decision.destination)
-    ]
 
 
 class _Writer:
@@ -291,7 +286,7 @@ class _Writer:
         if status == "incubating":
             decided = decided_ideas(self._settings, self._store)
             undecided = sum(path not in decided for _, path in self.known.ranked(status))
-            if decision.tier is not Tier.LOW and undecided < most_ideas(most):
+            if decision.tier is not Tier.LOW and undecided < IDEAS_SHARE * most:
                 return decision
             return replace(decision, action=Action.NOTHING, why=NO_ROOM)
         waiting = self.known.ranked(status)
@@ -318,7 +313,7 @@ class _Writer:
         """Delete the weakest note if the inbox is full and it ranks lower; return whether there is room."""
         assert self._most_waiting is not None
         waiting = self.known.ranked("inbox")
-        if len(waiting) < most_hints(self._most_waiting):
+        if len(waiting) < INBOX_SHARE * self._most_waiting:
             return True
         weakest, path = waiting[0]
         if rank <= weakest:
@@ -503,22 +498,6 @@ def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
     at = max(place for place, source in enumerate(sources) if source.session == candidate.session)
     records = tuple(dict.fromkeys((*sources[at].records, *candidate.records)))
     return [*sources[:at], replace(sources[at], records=records), *sources[at + 1 :]]
-
-
-def most_hints(proposals: int) -> int:
-    """Return how many notes of old sessions the inbox may hold: twice the number of proposals that may wait.
-
-    By default that is 40, which leaves room for notes of fresh sessions.
-    """
-    return 2 * proposals
-
-
-def most_ideas(proposals: int) -> int:
-    """Return how many ideas of old sessions may wait: three quarters of the number of proposals.
-
-    By default that is 15, which leaves room for ideas of fresh sessions.
-    """
-    return proposals - proposals // 4
 
 
 def free_path(destination: str, store: VaultStore) -> str:

@@ -36,7 +36,7 @@ from ..runtime.errors import (
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..runtime.settings import Settings
 from ..runtime.slug import slugify
-from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, Source, fingerprint, parse_entry
+from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, fingerprint, hash_of, parse_entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
@@ -44,15 +44,15 @@ from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
+from .decision_property import DECISION, apply_written, clear_problem, decision_keys, read_decision
 from .decision_property import DecisionOutcome as DecisionOutcome
 from .decision_property import DecisionProblem as DecisionProblem
-from .decision_property import apply_written, clear_problem, decision_keys, may_be_decided, read_decision
 from .entry_names import require_living, resolve_entry
-from .evolving import archived_entry
+from .evolving import SUPERSEDED, archived_entry
 from .ideas.incubator import decide_on_idea, parse_listed
 from .ideas.ledger import asked_idea, commit_idea, decline, slug_of, surface, taken_back
 from .ideas.research import request_research_if_possible, with_research_of, without_research
-from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, rewritten, text_of
+from .journal import Act, Change, FolderMove, Journal, Recorded, rewritten, text_of
 from .remembering import free_path, inside_vault
 from .replacing import replaced_now
 from .retrying import read_seen, retry_edit
@@ -247,7 +247,7 @@ class Reviewer:
     def decided_notes(self) -> Iterator[tuple[str, str]]:
         """Return (path, decision) of every waiting note with a written decision or a ticked box."""
         for path, data in self.store.contents(self.store.walk_special(DECISION_FOLDERS)):
-            if may_be_decided(data) and (written := read_decision(parse_entry(path, data))):
+            if DECISION.encode() in data.lower() and (written := read_decision(parse_entry(path, data))):
                 yield path, written
             elif GC_KIND.encode() in data and any(listed(parse_entry(path, data).body).values()):
                 yield path, ""
@@ -304,12 +304,10 @@ class Reviewer:
                 return DecisionOutcome(entry.path, "skipped", entry.path)
             case Approve():
                 path = surface(self._settings, self.journal, slug, run=run, confirmed=True, question=entry.path)
-                decided = DecisionOutcome(entry.path, "surfaced", path)
+                return DecisionOutcome(entry.path, "surfaced", path)
             case Reject():
-                decided = DecisionOutcome(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
-            case _:
-                raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
-        return decided
+                return DecisionOutcome(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
+        raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
 
     def _put_away(self, deciding: _Deciding, destination: str, status: str) -> DecisionOutcome:
         entry = deciding.entry
@@ -350,7 +348,7 @@ class Reviewer:
         entry = deciding.entry
         fields: dict[str, StoreValue] = {
             "occurrences": other.occurrences + entry.occurrences,
-            "source": merged_sources(other.sources, entry.sources),
+            "source": [*dict.fromkeys((*other.sources, *entry.sources))],
             **deciding.marks,
         }
         reason = Scrubbed.trusted("it was known already", reason="our own words")
@@ -424,20 +422,13 @@ class Reviewer:
             "surfaced_in_session": entry.surfaced_in_session,
             "surfaced_at": entry.surfaced_at,
             "supersedes": archive,
-            "superseded_by": None,
-            "superseded_at": None,
-            "superseded_reason": None,
+            **dict.fromkeys(SUPERSEDED),
             **deciding.marks,
         }
         return self.store.render_edit(in_place, fields, kept)
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
-
-
-def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:
-    """Return the evidence of both entries without duplicates."""
-    return list(dict.fromkeys([*one, *other]))
 
 
 def _decided(entry: Entry) -> dict[str, StoreValue]:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..pipelines.scrub import Finding, Policy, findings, issued, scrub, scrub_issued
+from ..pipelines.scrub import Finding, Policy, count_findings, findings, issued, scrub, scrub_issued, scrub_json
 from ..runtime.atomic_file import replace_file
 from ..runtime.errors import (
     EditConflict,
@@ -34,18 +34,18 @@ from ..runtime.settings import Settings
 from ..tasks.queue import queries
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_text
+from ..vault.boundary import Consent
+from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, hash_of, parse_text
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .boundary import is_outside
+from .boundary import is_outside, outside_write, text_outside
 from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
-from .ideas.scrubbing import scrub_ideas_list
 from .indexing import reconcile_now
-from .journal import Journal, hash_of, text_of
+from .journal import Journal, text_of
 from .state_db import checkpoint, replace_texts
 from .stores import open_index, vault_store
 
@@ -130,10 +130,10 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
     """Return the note's text without secrets, and the number of findings by kind. Names, dates and ids are kept."""
     parts = split_header(text)
     if parts is None:
-        return str(scrub(text, policy)), _kinds(text, policy)
+        return str(scrub(text, policy)), count_findings(text, policy)
     before, header, after = parts
     closing, newline, body = after.partition("\n")
-    kinds = _kinds(body, policy)
+    kinds = count_findings(body, policy)
     fields = []
     for key, field in split_fields(header):
         # One field at a time, without its line end: a replacement must not swallow the next field.
@@ -148,7 +148,7 @@ def _scrub_field(key: str | None, field: str, policy: Policy) -> tuple[str, Coun
     if key in MACHINE_KEYS:
         # A program's id may look like a secret, so only issued tokens count here; the user may have added some.
         return str(scrub_issued(field)), _counted(issued(field))
-    found = _kinds(field, policy)
+    found = count_findings(field, policy)
     if found and key is not None and _is_clean_list(key, field, policy):
         return field, Counter()
     return str(scrub(field, policy)), found
@@ -193,11 +193,14 @@ def _vault(journal: Journal, apply: bool) -> Iterator[Found]:
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
+    """Scrub the user's list of ideas, which lies beside the vault: through the boundary, and on their request."""
     kinds: Counter[str] = Counter()
+    path = str(settings.ideas_path)
     try:
-        kinds = scrub_ideas_list(settings, store, apply=False)
-        if apply and kinds:
-            scrub_ideas_list(settings, store, apply=True)
+        text = text_outside(store, path) or ""
+        kinds = count_findings(text, Policy.SECRETS)
+        if apply and (clean := scrub(text, Policy.SECRETS)) != text:
+            outside_write(store, path, clean, hash_of(text), Consent.REQUESTED)
     except (EditConflict, OutsideUnavailable) as error:
         return [Found("vault", "Ideas.md", kinds, str(error))]
     return [Found("vault", "Ideas.md", kinds)] if kinds else []
@@ -264,34 +267,7 @@ def _policy_of(path: str, text: str) -> Policy:
         return Policy.SECRETS
 
 
-def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
-    """Scrub every text in a JSON value."""
-    if isinstance(value, str):
-        return str(scrub(value, policy)), _kinds(value, policy)
-    kinds: Counter[str] = Counter()
-    if isinstance(value, list):
-        items = []
-        for item in value:
-            new, found = _mapped(item, policy)
-            items.append(new)
-            kinds += found
-        return items, kinds
-    if isinstance(value, dict):
-        fields = {}
-        for name, item in value.items():
-            # A name such as "password" makes its value a secret.
-            pair = f"{name}={item}" if isinstance(item, str) else ""
-            if pair and not _kinds(item, policy) and (named := _kinds(pair, Policy.SECRETS)):
-                fields[name] = str(scrub(pair, Policy.SECRETS))[len(name) + 1 :]
-                kinds += named
-                continue
-            fields[name], found = _mapped(item, policy)
-            kinds += found
-        return fields, kinds
-    return value, kinds
-
-
-_everything, _secrets_only = partial(_mapped, policy=Policy.FULL), partial(_mapped, policy=Policy.SECRETS)
+_everything, _secrets_only = partial(scrub_json, policy=Policy.FULL), partial(scrub_json, policy=Policy.SECRETS)
 
 
 def _files(folder: str) -> list[Path]:
@@ -315,7 +291,7 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
             value, found = clean(parse_json(line))
             new = json.dumps(value) + "\n" if found or value != parse_json(line) else line
         except (ValueError, AttributeError):
-            found = _kinds(line, Policy.FULL)
+            found = count_findings(line, Policy.FULL)
             new = str(scrub(line, Policy.FULL)) if found else line
         kinds += found
         lines.append(new)
@@ -360,12 +336,12 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
             with ledger.transaction() as conn:
                 conn.execute("PRAGMA secure_delete = ON")
                 for job_id, state, args, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
-                    new_args, kinds = _mapped(_json_or_text(args), Policy.SECRETS)
+                    new_args, kinds = scrub_json(_json_or_text(args), Policy.SECRETS)
                     problem = None
                     if kinds and state not in _ENDED:
                         new_args, problem = _json_or_text(args), f"it is {state}: cancel it first (`memory jobs list`)"
-                    new_error, more = _mapped(error, Policy.FULL)
-                    new_history, still_more = _mapped(parse_json(history), Policy.FULL)
+                    new_error, more = scrub_json(error, Policy.FULL)
+                    new_history, still_more = scrub_json(parse_json(history), Policy.FULL)
                     kinds += more + still_more
                     if not kinds:
                         continue
@@ -400,7 +376,7 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
 
     def clean(text: str) -> str:
         value = _json_or_text(text)
-        new, found = _mapped(value, Policy.SECRETS)
+        new, found = scrub_json(value, Policy.SECRETS)
         kinds.update(found)
         if not found or value is text:
             return str(new) if found else text
@@ -432,10 +408,6 @@ def _copies(settings: Settings) -> list[Found]:
         except (QueueUnavailable, OSError) as error:
             found.append(Found("queue", copy.name, {}, str(error)))
     return found
-
-
-def _kinds(text: str, policy: Policy) -> Counter[str]:
-    return _counted(findings(text, policy))
 
 
 def _counted(found: Sequence[Finding]) -> Counter[str]:

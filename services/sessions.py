@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.layout import resolve_within
+from ..runtime.paths import delete_older
 from ..sources.transcripts.compressed import SUFFIX, transcript_status
 from ..sources.transcripts.lines import complete_lines
 from ..vault.marker import (
@@ -201,11 +202,5 @@ def collect_old_markers(markers: str, *, now: float, days: int) -> int:
         event_at = last_event_at(marker_path(markers, session, REFLECTED))
         if event_at is not None and event_at < limit:
             gone += remove_marker(markers, session, REFLECTED)
-    for leftover in (*Path(markers).glob("injected-*"), *Path(markers).glob("told-*"), *Path(markers).glob("ended-*")):
-        try:
-            if leftover.stat().st_mtime < limit:
-                leftover.unlink()
-                gone += 1
-        except FileNotFoundError:
-            continue
-    return gone
+    leftovers = (path for kind in ("injected", "told", "ended") for path in Path(markers).glob(f"{kind}-*"))
+    return gone + delete_older(leftovers, limit)

@@ -35,7 +35,7 @@ from ..sources.skills.finding import SkillRoot, WalkResult, claude_roots, projec
 from ..sources.skills.reading import read_skill
 from ..vault.entry import SKILL_KIND, Entry, Source
 from ..vault.fields import StoreValue
-from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
+from ..vault.marker import every_marker
 from ..vault.project import project_of
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -43,6 +43,8 @@ from .cursors import Cursors
 
 SCAN = "skills"
 """Scan name of the folders that are searched in addition to the host's own."""
+GIVEN: Mapping[str, Any] = {"owner": "given"}
+"""A folder that the user chose: its skills apply in every project."""
 MAX_SKILLS = 5000
 
 
@@ -77,22 +79,10 @@ class SkillIndexReport:
 # Where to look
 
 
-def remember_root(settings: Settings, path: Path) -> None:
-    """Search this folder from now on. The user chose it, so its skills apply in every project."""
-    Cursors(settings.state.state_db, SCAN).set(str(path), {"owner": "given"})
-
-
-def forget_root(settings: Settings, path: Path) -> bool:
-    """Stop searching this folder; False if it was not known. The next indexing archives its entries."""
-    cursors = Cursors(settings.state.state_db, SCAN)
-    known = cursors.get(str(path)) is not None
-    cursors.forget(str(path))
-    return known
-
-
-def is_known_root(settings: Settings, path: Path) -> bool:
-    """Whether `forget_root` would forget it."""
-    return Cursors(settings.state.state_db, SCAN).get(str(path)) is not None
+def known_roots(settings: Settings) -> Cursors:
+    """Return the folders that are searched besides the host's own. What is set to GIVEN is searched from now on; the
+    entries of what is forgotten are archived by the next indexing."""
+    return Cursors(settings.state.state_db, SCAN)
 
 
 def all_roots(
@@ -107,7 +97,7 @@ def all_roots(
 
     `also` and `without` are treated as if they were remembered and forgotten.
     """
-    cursors = Cursors(settings.state.state_db, SCAN)
+    cursors = known_roots(settings)
     known: dict[str, Mapping[str, Any]] = dict(cursors.all())
     home = home_folder(settings.environment)
     for folder in sorted({cwd, *_session_folders(settings)} - {""}):
@@ -117,7 +107,7 @@ def all_roots(
             if remember:
                 cursors.set(str(repository), known[str(repository)])
     roots = claude_roots(settings.hosts.claude_config_dir)
-    named = {**known, **{str(path): {"owner": "given"} for path in also}}
+    named = {**known, **{str(path): GIVEN for path in also}}
     for path, value in sorted(named.items()):
         if Path(path) in without:
             continue
@@ -129,13 +119,7 @@ def all_roots(
 
 
 def _session_folders(settings: Settings) -> set[str]:
-    folder = settings.state.markers
-    markers = (
-        read_marker(marker_path(folder, session, state))
-        for state in (START, REFLECTED)
-        for session in list_markers(folder, state)
-    )
-    return {marker.cwd for marker in markers if marker is not None}
+    return {marker.cwd for _, marker in every_marker(settings.state.markers) if marker is not None}
 
 
 def _with_skills(cwd: str, home: str) -> Path | None:

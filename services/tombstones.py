@@ -19,12 +19,12 @@ from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
 from ..runtime.errors import EntryInvalid, EntryNotFound, PathRefused
 from ..runtime.layout import META, original_name
-from ..vault.entry import parse_text
+from ..vault.entry import hash_of, parse_text
 from ..vault.marker import is_session_id
 from ..vault.note_text import decode_note
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .journal import Change, hash_of, text_of
+from .journal import Change, text_of
 from .retrying import retry_edit
 
 log = logging.getLogger(__name__)
@@ -53,84 +53,79 @@ Evidence: TypeAlias = "tuple[str, str]"
 """Session and record."""
 
 
-class Tombstones:
-    """The evidence that the user removed by `memory undo`; mining does not write it again."""
+def record_removal(store: VaultStore, evidence: Iterable[Evidence]) -> list[Change]:
+    """Return the change that records evidence as removed; none if nothing is new. Commit it in the act that removes the
+    evidence from the vault: after a kill, both are done or neither.
 
-    def __init__(self, store: VaultStore) -> None:
-        self._store = store
+    Raises EntryInvalid, PathRefused, VaultUnavailable.
+    """
+    text = text_of(store, NOTE)
+    before = evidence_of(text or "")
+    after = before | {each for each in evidence if _is_writable(each)}
+    if after == before:
+        return []
+    return [Change(NOTE, text, _trusted(text_with(EMPTY if text is None else text, after)))]
 
-    def change(self, evidence: Iterable[Evidence]) -> list[Change]:
-        """Return the change that records evidence; none if nothing is new. Commit it in the act that removes the
-        evidence from the vault: after a kill, both are done or neither.
 
-        Raises EntryInvalid, PathRefused, VaultUnavailable.
-        """
-        text = text_of(self._store, NOTE)
-        before = evidence_of(text or "")
-        after = before | {each for each in evidence if _is_writable(each)}
-        if after == before:
-            return []
-        return [Change(NOTE, text, _trusted(text_with(EMPTY if text is None else text, after)))]
+def removed_evidence(store: VaultStore) -> set[Evidence]:
+    """Return all removed evidence, from the note and its sync conflict copies. Raises VaultUnavailable."""
+    found: set[Evidence] = set()
+    for path in (NOTE, *_copies(store)):
+        try:
+            data = store.read_bytes(path)
+        except EntryNotFound:
+            continue
+        except (EntryInvalid, PathRefused) as error:
+            log.warning("passed over: %s", error)
+            continue
+        found |= evidence_of(decode_note(data))
+    return found
 
-    def evidence(self) -> set[Evidence]:
-        """Return all removed evidence, from the note and its sync conflict copies. Raises VaultUnavailable."""
-        found: set[Evidence] = set()
-        for path in (NOTE, *self._copies()):
-            try:
-                data = self._store.read_bytes(path)
-            except EntryNotFound:
-                continue
-            except (EntryInvalid, PathRefused) as error:
-                log.warning("passed over: %s", error)
-                continue
-            found |= evidence_of(decode_note(data))
-        return found
 
-    def separate(self, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
-        """Split candidates into those that may be written and those on removed evidence. Raises VaultUnavailable."""
-        known = {identity(each) for each in self.evidence()} if candidates else set()
-        kept = [each for each in candidates if said_by(each) not in known]
-        gone = [
-            RoutedCandidate(each, tier_of(each)[0], Action.NOTHING, "", WHY)
-            for each in candidates
-            if said_by(each) in known
-        ]
-        return kept, gone
-
-    def forget(self) -> None:
-        """Forget all removals. The user's own lines in the note stay.
-
-        Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable.
-        """
-        with self._store.lock():
-            self._store.require_vault()
-            for note in (NOTE, *self._copies()):
-                retry_edit(partial(self._forget_in, note))
-
-    def _copies(self) -> Iterator[str]:
-        with suppress(OSError):
-            for name in sorted(os.listdir(self._store.vault / META)):
-                if original_name(name) == NOTE.rpartition("/")[2]:
-                    yield f"{META}/{name}"
-
-    def _forget_in(self, note: str) -> None:
-        text = text_of(self._store, note)
-        if text is None or not evidence_of(text):
-            return
-        rest = text_with(text, ())
-        if rest == EMPTY:
-            self._store.remove(note, hash_of(text))
+def separate(store: VaultStore, candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[RoutedCandidate]]:
+    """Split candidates into those that may be written and those on removed evidence. Raises VaultUnavailable."""
+    known = {identity(each) for each in removed_evidence(store)} if candidates else set()
+    kept, gone = [], []
+    for each in candidates:
+        # The last record identifies the statement: earlier ones only show what it is about.
+        if identity((each.session, each.records[-1])) in known:
+            gone.append(RoutedCandidate(each, tier_of(each)[0], Action.NOTHING, "", WHY))
         else:
-            self._store.write_text(note, _trusted(rest), hash_of(text))
+            kept.append(each)
+    return kept, gone
+
+
+def forget_removals(store: VaultStore) -> None:
+    """Forget all removals. The user's own lines in the note stay.
+
+    Raises EditConflict, EntryInvalid, PathRefused, VaultUnavailable.
+    """
+    with store.lock():
+        store.require_vault()
+        for note in (NOTE, *_copies(store)):
+            retry_edit(partial(_forget_in, store, note))
+
+
+def _copies(store: VaultStore) -> Iterator[str]:
+    with suppress(OSError):
+        for name in sorted(os.listdir(store.vault / META)):
+            if original_name(name) == NOTE.rpartition("/")[2]:
+                yield f"{META}/{name}"
+
+
+def _forget_in(store: VaultStore, note: str) -> None:
+    text = text_of(store, note)
+    if text is None or not evidence_of(text):
+        return
+    rest = text_with(text, ())
+    if rest == EMPTY:
+        store.remove(note, hash_of(text))
+    else:
+        store.write_text(note, _trusted(rest), hash_of(text))
 
 
 def _trusted(text: str) -> Scrubbed:
     return Scrubbed.trusted(text, reason="ids, our own words, and what the user wrote beside them")
-
-
-def said_by(candidate: Candidate) -> Evidence:
-    """Return the record that identifies the statement. Earlier records only show what it is about."""
-    return identity((candidate.session, candidate.records[-1]))
 
 
 def identity(evidence: Evidence) -> Evidence:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,15 @@ from ..runtime.layout import PROJECTS, RESERVED_NAMES, is_conflict_copy
 from ..runtime.paths import resolve_inside
 from ..runtime.slug import validate_name
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
-from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_text, topic_type
+from ..vault.entry import AGENT_SOURCE, Entry, Source, hash_of, parse_text, topic_type
 from ..vault.fields import StoreValue
 from ..vault.header import CONFLICT
-from ..vault.project import project_slug
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
 from .entry_names import refuse_secrets
 from .evolving import free_archive_path
-from .journal import Actor, Change, Journal, hash_of, text_of
+from .journal import Actor, Change, Journal, text_of
 
 MAX_BODY_CHARACTERS = 100_000
 MAX_DESCRIPTION_CHARACTERS = 300
@@ -286,14 +285,6 @@ class Topics:
     @staticmethod
     def _trusted(text: str) -> Scrubbed:
         return Scrubbed.trusted(text, reason="lines that were in the vault, and fields that were scrubbed")
-
-
-def find_project(project: str | None, cwd: str, project_of: Callable[[str], str]) -> str:
-    """Return the slug of the project that is meant. Raises UsageError if there is none."""
-    found = project_slug(project or "") or project_of(cwd)
-    if not found:
-        raise UsageError("this folder belongs to no project: name one with --project")
-    return found
 
 
 def _checked(slug: str) -> str:

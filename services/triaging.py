@@ -29,7 +29,7 @@ from .evolving import archived_entry
 from .journal import Change
 from .remembering import free_path
 from .retrying import read_seen
-from .reviewing import Reviewer, merged_sources
+from .reviewing import Reviewer
 from .semantic_similarity import SemanticSimilarity
 
 INBOX_ENTRIES = 500
@@ -156,12 +156,9 @@ class _Runner:
 
     def _merged_fields(self, paths: Sequence[str]) -> dict[str, StoreValue]:
         group = [self._entries[path] for path in paths]
-        sources = group[0].sources
-        for entry in group[1:]:
-            sources = tuple(merged_sources(sources, entry.sources))
         fields: dict[str, StoreValue] = {
             "occurrences": sum(entry.occurrences for entry in group),
-            "source": list(sources),
+            "source": [*dict.fromkeys(source for entry in group for source in entry.sources)],
         }
         if is_widened([entry.project for entry in group]):
             fields |= {"project": None, "group": DEFAULT_GROUP}

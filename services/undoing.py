@@ -17,7 +17,7 @@ from typing import Literal
 from ..pipelines.research import is_as_written
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..vault.boundary import Consent
-from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
+from ..vault.entry import RESEARCH_KIND, Entry, hash_of, parse_entry
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -25,8 +25,8 @@ from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, taken_back
 from .ideas.research import without_research
-from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
-from .tombstones import Evidence, Tombstones, evidence_in
+from .journal import AUTOMATIC, Act, Change, Journal, Recorded, text_of
+from .tombstones import Evidence, evidence_in, record_removal
 
 Step = Literal["remove", "restore", "leave", "gone"]
 """What happens to a file; gone: nothing, because it no longer exists."""
@@ -69,16 +69,14 @@ class Selector:
     def of(self, acts: Sequence[Act]) -> list[Act]:
         """Return those of `acts` that are selected and not undone; of the last run: those of all runs."""
         undone = {id_ for act in acts for id_ in act.undoes}
-        return [act for act in acts if act.id not in undone and act.actor in self.actors and self._takes(act)]
+        named = [act for act in acts if self.run in (None, act.run) and self.session in (None, act.session)]
+        recent = [act for act in named if self.since is None or datetime.fromisoformat(act.at) >= self.since]
+        return [act for act in recent if act.id not in undone and act.actor in self.actors]
 
     @property
     def actors(self) -> frozenset[str]:
         """The actors whose acts may be undone."""
         return AUTOMATIC if self.actor is None else AUTOMATIC & {self.actor}
-
-    def _takes(self, act: Act) -> bool:
-        is_in_time = self.since is None or datetime.fromisoformat(act.at) >= self.since
-        return is_in_time and self.run in (None, act.run) and self.session in (None, act.session)
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ class Undo:
                 lost = _evidence_lost(plan.changes)
                 plan.lost_of = frozenset(session for session, _ in lost)
                 self._journal.commit(
-                    [*Tombstones(self._store).change(lost), *plan.changes],
+                    [*record_removal(self._store, lost), *plan.changes],
                     run=self._journal.new_run("undo"),
                     actor="undo",
                     what=f"took back {counted(len(plan.changes), 'change')}",

@@ -10,7 +10,6 @@ are found by a join, so a kill costs one batch.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 import time
@@ -29,10 +28,8 @@ from ..runtime.priority import lower_priority
 from ..runtime.settings import Settings, load_settings
 from ..tasks.queue import supervisor
 from ..tasks.queue.ledger import Ledger
-from .indexing import UPGRADE_KIND, upgrade_key
+from .indexing import UPGRADE_KIND
 from .stores import open_index
-
-log = logging.getLogger(__name__)
 
 BATCH_TEXTS = 16
 """Batch size. A large model embeds a few texts per second, and a kill costs a batch."""
@@ -89,7 +86,7 @@ def ask_for(ledger: Ledger, model: str) -> int | None:
     way."""
     if cancel_others(ledger, model):
         return None
-    return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=upgrade_key(model))
+    return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=f"{UPGRADE_KIND}:{model}")
 
 
 def cancel_others(ledger: Ledger, model: str) -> bool:

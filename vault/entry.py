@@ -166,6 +166,11 @@ def content_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def hash_of(text: str) -> str:
+    """Return the `content_hash` of a file that holds this text."""
+    return content_hash(text.encode("utf-8", "surrogateescape"))
+
+
 def parse_text(path: str, text: str) -> Entry:
     """Parse the text of a note, as `Entry.text` has it. Never raises, as `parse_entry`."""
     return parse_entry(path, encode_note(text))

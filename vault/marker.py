@@ -15,6 +15,7 @@ from ..runtime.snapshot import escape, unescape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Final
 
 START: Final = "start"
@@ -251,6 +252,13 @@ def list_markers(markers: str, state: str = START) -> list[str]:
         return []
     ids = [n[len(_PREFIX) : -len(ending)] for n in names if n.startswith(_PREFIX) and n.endswith(ending)]
     return sorted(i for i in ids if is_session_id(i))
+
+
+def every_marker(markers: str) -> Iterator[tuple[str, Marker | None]]:
+    """Yield each session with a marker, open or reflected, and its record; None if that cannot be read."""
+    for state in (START, REFLECTED):
+        for session in list_markers(markers, state):
+            yield session, read_marker(marker_path(markers, session, state))
 
 
 def last_event_at(path: str) -> float | None:

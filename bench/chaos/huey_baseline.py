@@ -35,7 +35,7 @@ def application(folder: Path) -> tuple[SqliteHuey, object]:
     def reflect(session: str) -> None:
         request = MiningRequest(str(folder / "transcripts" / f"{session}.jsonl"), "claude")
         done = subprocess.run(
-            [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
+            [sys.executable, "-m", "memoryvault.services.mining"],
             input=json.dumps(asdict(request)).encode(),
             env={"PATH": os.environ["PATH"], "MEMORY_STATE_DIR": str(folder)},
             cwd="/",

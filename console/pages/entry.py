@@ -9,8 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...pipelines.scrub import Policy, scrub
-from ...runtime.errors import EntryNotFound, UsageError
+from ...runtime.errors import EntryNotFound
 from ...services.entry_decisions import (
     RUN,
     Marked,
@@ -28,7 +27,7 @@ from ...services.journal import Act, Journal
 from ...vault.entry import AGENT_SOURCE, GUARDS, Entry, Source
 from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
-from ..context import ConsoleContext, Notice, Page, attempt, routes_of, undone
+from ..context import ConsoleContext, Notice, Page, attempt, edited_text, routes_of, undone
 
 MOST_ACTS = 50
 MOST_SOURCES = 12
@@ -82,6 +81,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
         store = context.store()
         entry = _find(store, path)
         last = context.reviewer().last_decision()
+        is_last_here = last and last.run.startswith(f"{RUN}:") and last.changes[0].path == entry.path
         steps = _history(Journal(context.settings.state, store), store, entry)
         return context.page(
             request,
@@ -96,7 +96,7 @@ def _routes(context: ConsoleContext) -> Sequence[Route]:
             can_dismiss=pending_folder(entry.path) == "" and not why_not_dismissed(entry),
             can_mark=not why_not_marked(entry),
             guards=GUARDS,
-            last=last if last and _is_of_this_page(last, entry.path) else None,
+            last=last if is_last_here else None,
             entry=entry,
             steps=steps[:MOST_ACTS],
             more_steps=max(0, len(steps) - MOST_ACTS),
@@ -127,19 +127,10 @@ def _marked(context: ConsoleContext, form: Mapping[str, str]) -> Marked:
 
 
 def _edited(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
-    text = form.get("body", "").replace("\r\n", "\n").strip()
-    if not text:
-        raise UsageError("nothing was left of the text: dismiss it instead")
-    body = scrub(text, Policy.SECRETS)
-    remark = "; secrets in the text were replaced" if body != text else ""
+    body, remark = edited_text(form, "dismiss")
     changed = edit(context.reviewer(), form.get("item", ""), body, form.get("hash", ""))
     context.changed()
     return Notice(f"edited: {form.get('item', '')}{remark}" if changed else "it says that already")
-
-
-def _is_of_this_page(act: Act, path: str) -> bool:
-    """Whether the last decision was made on this entry's page."""
-    return act.run.startswith(f"{RUN}:") and act.changes[0].path == path
 
 
 def _find(store: VaultStore, name: str) -> Entry:
@@ -191,5 +182,4 @@ PAGE = Page(
         ("d", "dismiss it: it is wrong"),
         ("u", "undo that"),
     ),
-    hidden=True,
 )

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
-from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ...runtime.errors import EntryInvalid, EntryNotFound, UsageError
 from ...runtime.layout import INCUBATOR
 from ...services.ideas.archive import put_away_ideas
 from ...services.ideas.incubator import decide_on_idea
@@ -91,7 +91,7 @@ def _shown(context: ConsoleContext, request: Request, wanted: str, said: Notice 
         stale=stale,
         to_answer=sum(slug_of(path) in stale for path in ordered),
         months=context.settings.memory.incubator_gc_months,
-        surfaced=_surfaced(context, store, chosen),
+        surfaced=is_surfaced(context.settings, store, chosen.path) if chosen else None,
         files=_beside(store, chosen),
         away=len(put_away_ideas(store)),
         search=search,
@@ -107,15 +107,6 @@ def _nobody_came_back(store: VaultStore) -> frozenset[str]:
         return frozenset(listed(store.read(IDEAS_LIST).body))
     except (EntryNotFound, EntryInvalid):
         return frozenset()
-
-
-def _surfaced(context: ConsoleContext, store: VaultStore, idea: Entry | None) -> bool | None:
-    if idea is None:
-        return None
-    try:
-        return is_surfaced(context.settings, store, idea.path)
-    except MemoryVaultError:
-        return None
 
 
 def _beside(store: VaultStore, idea: Entry | None) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,16 +20,13 @@ ON_A_PAGE = 25
 
 
 def _routes(context: ConsoleContext) -> Sequence[Route]:
-    def look(request: Request) -> Response:
-        return _shown(context, request)
-
     def decide(request: Request) -> Response:
         return _shown(context, request, attempt(lambda: decided(context, request.state.form)))
 
     def undo(request: Request) -> Response:
         return _shown(context, request, undone(context, request.state.form.get("act", ""))[0])
 
-    return routes_of("/inbox", look, decide=decide, undo=undo)
+    return routes_of("/inbox", partial(_shown, context), decide=decide, undo=undo)
 
 
 def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,14 +22,11 @@ MOST = 100
 
 
 def _routes(context: ConsoleContext) -> Sequence[Route]:
-    def look(request: Request) -> Response:
-        return _shown(context, request)
-
     def act(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
         return _shown(context, request, attempt(lambda: _acted(context, form)))
 
-    return routes_of("/jobs", look, act=act)
+    return routes_of("/jobs", partial(_shown, context), act=act)
 
 
 def _shown(context: ConsoleContext, request: Request, said: Notice | None = None) -> Response:

@@ -14,7 +14,6 @@ from ...pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Decision, Supersede, link_target, parse_decision, why_none
 from ...pipelines.review import without_replacement_line as kept_text
-from ...pipelines.scrub import Policy, scrub
 from ...runtime.days import parse_local_day
 from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...runtime.layout import REVIEW, special_folder
@@ -28,7 +27,7 @@ from ...services.reviewing import DecisionOutcome, Reviewer
 from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
 from ...vault.pending import describe_review
-from ..context import ConsoleContext, Notice, Page, attempt, name_of, page_number, routes_of, undone
+from ..context import ConsoleContext, Notice, Page, attempt, edited_text, name_of, page_number, routes_of, undone
 
 ON_A_PAGE = 20
 MOST_SESSIONS = 3
@@ -85,14 +84,7 @@ def decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
     path = form.get("item", "")
     reviewer = context.reviewer()
     decision = _decision(form)
-    body = None
-    remark = ""
-    if "body" in form:
-        text = form["body"].replace("\r\n", "\n").strip()
-        if not text:
-            raise UsageError("nothing was left of the text: reject it instead")
-        body = scrub(text, Policy.SECRETS)
-        remark = "; secrets in the text were replaced" if body != text else ""
+    body, remark = edited_text(form, "reject") if "body" in form else (None, "")
     done = reviewer.decide(
         path,
         decision,

@@ -163,8 +163,6 @@ def _recalled(context: ConsoleContext, asked: SearchForm, number: int) -> Result
     request: dict[str, Any] = {
         "k": MOST_HITS,
         "filter": asked.expression,
-        "group": None,
-        "project": None,
         "all_projects": True,
         "include": sorted(asked.include),
         "floor": not asked.is_weak,

@@ -6,10 +6,12 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...runtime.errors import QueueUnavailable
 from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
 from ...runtime.slug import slugify
@@ -19,7 +21,7 @@ from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import Json
 from ...tasks.queue.ledger import Ledger
 from ...tasks.queue.records import NewJob
-from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
+from ...vault.marker import every_marker, is_session_id
 from ...vault.project import is_left_out, project_of, top_of
 from ..cursors import Cursors
 from ..mining import Mined
@@ -87,8 +89,9 @@ def plan_corpus(
     known = marked = left_out = 0
     for each in search.transcripts:
         cursor = cursors.get(each.identity, {})
+        named = (project_of(each.cwd), slugify(os.path.basename(each.cwd)))
         is_outside = (since is not None and each.modified < since) or (
-            project is not None and not _is_of_project(each, project)
+            project is not None and slugify(project) not in named
         )
         if is_outside or is_left_out(each.cwd):
             left_out += 1
@@ -169,21 +172,13 @@ def refusal(path: str, folders: Iterable[str]) -> str | None:
     return f"it leads out of the agent's folder: --root {os.path.dirname(os.path.realpath(path))} reads it"
 
 
-def _is_of_project(transcript: Transcript, project: str) -> bool:
-    wanted = slugify(project)
-    return wanted in (project_of(transcript.cwd), slugify(os.path.basename(transcript.cwd)))
-
-
 def live_transcripts(settings: Settings) -> frozenset[str]:
     """Return the session ids and real paths of all transcripts with a marker, mined completely or not."""
-    markers = settings.state.markers
     live = set()
-    for state in (START, REFLECTED):
-        for session in list_markers(markers, state):
-            live.add(session)
-            marker = read_marker(marker_path(markers, session, state))
-            if marker is not None and marker.transcript:
-                live.add(os.path.realpath(marker.transcript))
+    for session, marker in every_marker(settings.state.markers):
+        live.add(session)
+        if marker is not None and marker.transcript:
+            live.add(os.path.realpath(marker.transcript))
     return frozenset(live)
 
 
@@ -261,8 +256,10 @@ def progress_of(ledger: Ledger, run: BackfillRun) -> Progress:
     )
 
 
-def queued_count(ledger: Ledger, plan: Plan) -> int:
-    """Return how many of the plan's transcripts are in the queue already."""
-    wanted = {each.identity for each in plan.to_mine}
-    jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST_JOBS)
+def queued_count(settings: Settings, plan: Plan) -> int:
+    """Return how many of the plan's transcripts are in the queue already; 0 without a queue."""
+    wanted, jobs = {each.identity for each in plan.to_mine}, []
+    if Path(settings.state.queue_db).exists():
+        with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+            jobs = ledger.list_jobs(["queued", "running"], kind=KIND, most=MOST_JOBS)
     return len(wanted & {str(job.args.get("identity")) for job in jobs if isinstance(job.args, dict)})

@@ -6,26 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ...runtime.settings import Settings
-from ..completion import BudgetedCompleter
+from ..completion import tokens_to_reserve
 from ..model_mining import MAX_OUTPUT_TOKENS
 from .backfill import Plan
 
 SAMPLES = 3
 SAMPLE_BYTES = 8 << 20
 """A larger transcript is not sampled, so that the dry run ends soon."""
-
-
-@dataclass(frozen=True)
-class ModelCost:
-    """Number of requests to a model, and their tokens."""
-
-    miner: str
-    requests: int
-    tokens: int
-    """Upper bound: answers count at full length, as a budget reserves them, and no session exceeds its cap."""
-    session_token_cap: int
-    daily_token_cap: int
-    """Token caps; 0: no cap."""
 
 
 @dataclass
@@ -35,8 +22,12 @@ class _Sample:
     tokens: int = 0
 
 
-def model_cost(plan: Plan, settings: Settings) -> ModelCost:
-    """Return the requests and tokens for all sessions of the plan, scaled by their size."""
+def model_cost(plan: Plan, settings: Settings) -> tuple[int, int]:
+    """Return the requests and tokens for all sessions of the plan, scaled by their size.
+
+    The tokens are an upper bound: answers count at full length, as a budget reserves them, and no session exceeds its
+    cap.
+    """
     chosen, sample = settings.reflection, _take_sample(plan)
     tokens = requests = 0.0
     for each in plan.to_mine:
@@ -45,7 +36,7 @@ def model_cost(plan: Plan, settings: Settings) -> ModelCost:
         granted = min(wanted, chosen.session_token_cap) if chosen.session_token_cap else wanted
         tokens += granted
         requests += sample.windows * share * (granted / wanted) if wanted else 0.0
-    return ModelCost(chosen.miner, round(requests), round(tokens), chosen.session_token_cap, chosen.daily_token_cap)
+    return round(requests), round(tokens)
 
 
 def _take_sample(plan: Plan) -> _Sample:
@@ -64,5 +55,5 @@ def _take_sample(plan: Plan) -> _Sample:
             texts = [window.text for window in packer.windows()]
             sample.bytes += each.size
             sample.windows += len(texts)
-            sample.tokens += sum(BudgetedCompleter.estimate(text, system_prompt(), MAX_OUTPUT_TOKENS) for text in texts)
+            sample.tokens += sum(tokens_to_reserve(text, system_prompt(), MAX_OUTPUT_TOKENS) for text in texts)
     return sample

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from ...index.query import is_significant
 from ...pipelines.likeness import content_words, own_words, statement_of
 from ...pipelines.routing import Tier
 from ...runtime.days import SECONDS_PER_DAY
-from ...runtime.errors import EntryInvalid, EntryNotFound, IndexUnavailable
+from ...runtime.errors import IndexUnavailable
 from ...runtime.layout import ALWAYS_LOAD, special_folder
 from ...runtime.settings import Settings
 from ...vault.entry import Entry
@@ -79,14 +78,9 @@ def first_recall(settings: Settings) -> FirstRecall | None:
 def _mined_notes(settings: Settings) -> list[Entry]:
     """Read MOST_NOTES_ASKED active notes with a session as evidence, most certain and most frequent first."""
     store = vault_store(settings)
-    found = []
-    for path in store.walk():
-        if special_folder(path) not in ("", ALWAYS_LOAD):
-            continue
-        with suppress(EntryNotFound, EntryInvalid):
-            entry = store.read(path)
-            if entry.effective_status == "active" and any(source.session for source in entry.sources):
-                found.append(entry)
+    entries = store.readable(path for path in store.walk() if special_folder(path) in ("", ALWAYS_LOAD))
+    active = (entry for entry in entries if entry.effective_status == "active")
+    found = [entry for entry in active if any(source.session for source in entry.sources)]
     found.sort(key=lambda e: (e.confidence == Tier.HIGH, e.occurrences, e.created or "", e.path), reverse=True)
     return found[:MOST_NOTES_ASKED]
 
@@ -96,12 +90,9 @@ def question_about(statement: str) -> str | None:
     to the last, at most MOST_WORDS; None if there is no such clause."""
     for clause in _CLAUSE_END.split(_MARKUP.sub("", own_words(statement))):
         words = clause.split()
-        content = [at for at, word in enumerate(words) if _is_content(word.strip(_EDGES).lower())]
+        bare = [word.strip(_EDGES).lower() for word in words]
+        content = [at for at, word in enumerate(bare) if content_words(word) and is_significant(word)]
         if len(content) >= LEAST_CONTENT:
             quoted = " ".join(words[content[0] : content[-1] + 1][:MOST_WORDS]).strip(_EDGES).replace('"', "'")
             return f'what did I say about "{quoted}"?'
     return None
-
-
-def _is_content(word: str) -> bool:
-    return bool(content_words(word)) and is_significant(word)

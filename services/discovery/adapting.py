@@ -35,7 +35,7 @@ from ...vault.entry import Entry, parse_entry
 from ...vault.fields import StoreValue
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..completion import BudgetedCompleter, completer_of
+from ..completion import ask_within, completer_of
 from ..cursors import Cursors
 from ..spending import BudgetRefused, Cap, SpendingBook
 from ..stores import vault_store
@@ -205,7 +205,7 @@ class Adaptation:
         prompt = scrub(prompt_for(pattern, text))
         request = CompletionRequest(prompt, SYSTEM, SCHEMA, MAX_OUTPUT_TOKENS, MODEL_SECONDS)
         try:
-            completion = BudgetedCompleter(self._completer, book, caps).ask(pattern.key, request)
+            completion = ask_within(caps, book, pattern.key, self._completer, request)
         except (BudgetRefused, CompletionFailed) as error:
             log.warning("no second opinion on %s: %s", pattern.key, error)
             return None, text
@@ -289,12 +289,6 @@ def owners_in(entry: Entry) -> list[str]:
         if line.strip()[:1] in "-*+"
     )
     return [line for line in lines if line and all(c.isascii() and (c.isalnum() or c == "-") for c in line)]
-
-
-def choose(settings: Settings, store: VaultStore) -> list[str]:
-    """Return the keys of the patterns that the next run is to evaluate, best first."""
-    ranked = Adaptation(settings, store, fetch=None).ranked()
-    return [pattern.key for pattern in ranked[:PATTERNS_PER_RUN]]
 
 
 def is_confirmed(settings: Settings) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ...pipelines.discovery import is_own_machine, place_of
 from ...runtime.json_text import parse_json
-from ...runtime.killpoint import kill_point
+from ...runtime.killpoint import kill_point, kill_point_environment
 from ...runtime.settings import Settings, child_environment
 from ...sources.discovery.feeds import FeedInvalid, feed_items
 from ...sources.discovery.github import AnswerInvalid, repository_facts, search_items, tree_items
@@ -132,16 +132,12 @@ def _read(request: FetchRequest, page: Page) -> FetchResult:
 # The child
 
 
-def fetch_in_child(
-    settings: Settings,
-    run: Callable[..., supervisor.ChildResult] | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Fetch:
+def fetch_in_child(settings: Settings, run: Callable[..., supervisor.ChildResult] | None = None) -> Fetch:
     """Return a function that fetches in a child process; `run` is `RunningJob.run_child` within a job."""
 
     def fetch(request: FetchRequest) -> FetchResult:
         command = [sys.executable, "-m", CHILD]
-        env = {**child_environment(settings), **(environment or {})}
+        env = {**child_environment(settings), **kill_point_environment()}
         payload = json.dumps(asdict(request)).encode()
         try:
             result = (run or supervisor.run_child)(

@@ -6,11 +6,10 @@ source's cursor moves, under stable keys, so that a scan that was killed finds t
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from ...pipelines.discovery import (
@@ -37,8 +36,6 @@ from .adapting import SOURCES_NOTE, seed_note, sources_of
 from .fetch_child import Fetch, FetchRequest, FetchResult
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost
-
-log = logging.getLogger(__name__)
 
 TOPIC_DAYS = 90
 """Repositories with a topic count as new if they were created within this time."""
@@ -107,14 +104,6 @@ class Discovery:
         self._clock = clock
         self._pause = pause
 
-    def seed(self) -> bool:
-        """Write the note as a proposal if there is none; return whether it was written. Raises VaultUnavailable."""
-        return seed_note(self.store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": False})
-
-    def proposed(self) -> SourcesNote:
-        """Return the text of the note that `seed` writes."""
-        return parse_sources(SOURCES_BODY, False)
-
     def note(self) -> SourcesNote:
         """Return the parsed note. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         entry = self.store.read(SOURCES_NOTE)
@@ -130,7 +119,7 @@ class Discovery:
         *,
         everything: bool = False,
         still_owned: Callable[[], bool] = lambda: True,
-        on_source: Callable[[Source, int, int], None] | None = None,
+        on_source: Callable[[Source, int, int], None] = lambda source, number, of: None,
     ) -> ScanReport:
         """Ask each source, or `only` the one with this slug or address, for new patterns.
 
@@ -154,8 +143,7 @@ class Discovery:
                 return ScanReport(tuple(reports), (*note.problems, left))
             if source.identity not in {one.identity for one in current.sources}:
                 continue
-            if on_source is not None:
-                on_source(source, number, len(chosen))
+            on_source(source, number, len(chosen))
             reports.append(self._scan(source, everything))
         return ScanReport(tuple(reports), note.problems)
 
@@ -188,7 +176,7 @@ class Discovery:
         target, api = source.target, self._settings.discovery.github_api
         match source.kind:
             case "topic":
-                url = search_address(api, target, self._today() - timedelta(days=TOPIC_DAYS))
+                url = search_address(api, target, local_day(self._clock()) - timedelta(days=TOPIC_DAYS))
                 return FetchRequest("topic", url)
             case "folder":
                 if not target.startswith(("http://", "https://")):
@@ -202,8 +190,11 @@ class Discovery:
             case "list":
                 return FetchRequest("list", raw_address(target))
 
-    def _today(self) -> date:
-        return local_day(self._clock())
+
+def seed_sources(store: VaultStore, *, confirmed: bool = False) -> bool:
+    """Write the note, by default as a proposal, if there is none; return whether it was written. Raises
+    VaultUnavailable."""
+    return seed_note(store, SOURCES_NOTE, SOURCES_TITLE, SOURCES_BODY, {"confirmed": confirmed})
 
 
 def sources_called(name: str | None, note: SourcesNote) -> list[Source]:

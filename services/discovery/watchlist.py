@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 
 from ...pipelines.originality import find_copy
@@ -33,8 +32,6 @@ from ..journal import Change, Journal, rewritten
 from ..remembering import free_path
 from ..retrying import read_seen, retry_edit
 from ..stores import vault_store
-
-log = logging.getLogger(__name__)
 
 _ORDER = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
 
@@ -93,8 +90,13 @@ class Watchlist:
         return frozenset(str(entry.extra["identity"]) for entry in self.all() if entry.extra.get("identity"))
 
     def waiting(self, today: date) -> list[Entry]:
-        """Return the notes that wait for a decision today, surest first."""
-        return surest_first(note for note in self.all() if is_waiting(note) and not is_deferred(note, today))
+        """Return the notes that wait for a decision today, by confidence, score and path."""
+
+        def rank(note: Entry) -> tuple[int, int, str]:
+            score = note.extra.get("score")
+            return _ORDER.get((note.confidence or "").upper(), 3), -score if isinstance(score, int) else 0, note.path
+
+        return sorted((note for note in self.all() if is_waiting(note) and not is_deferred(note, today)), key=rank)
 
     def find(self, source: str, pattern: str) -> str:
         """Return the path of a note. Raises EntryNotFound, PathRefused."""
@@ -154,16 +156,6 @@ class Watchlist:
             return [self.decide(path, decision, run=run)]
 
         return apply_written(self.store, [*self.decided_notes()], decide, still_owned)
-
-
-def surest_first(notes: Iterable[Entry]) -> list[Entry]:
-    """Sort by confidence, then by score, then by path."""
-
-    def rank(note: Entry) -> tuple[int, int, str]:
-        score = note.extra.get("score")
-        return _ORDER.get((note.confidence or "").upper(), 3), -score if isinstance(score, int) else 0, note.path
-
-    return sorted(notes, key=rank)
 
 
 def is_waiting(note: Entry) -> bool:

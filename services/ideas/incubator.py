@@ -34,13 +34,13 @@ from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, META, RE
 from ...runtime.paths import is_note_name
 from ...runtime.settings import Settings
 from ...sources.notes import read_note
-from ...vault.entry import Entry
+from ...vault.entry import Entry, hash_of
 from ...vault.pending import IDEAS_LIST, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from ..cursors import Cursors
 from ..decision_property import DecisionOutcome, decision_keys
-from ..journal import Change, Journal, hash_of
+from ..journal import Change, Journal
 from ..retrying import retry_edit
 from .archive import put_away
 from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of

@@ -39,7 +39,7 @@ from ...vault.entry import Entry, fingerprint, parse_text
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..boundary import clean_outside, consent_of
+from ..boundary import consent_of
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
 from ..retrying import retry_edit
 
@@ -168,9 +168,11 @@ def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
     return section_text(day, title, summary, link_of(store, entry.path)), day
 
 
-def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
-    """Whether Ideas.md lists the idea at `path`. Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
-    return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
+def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool | None:
+    """Whether Ideas.md lists the idea at `path`; None if that cannot be read."""
+    with suppress(MemoryVaultError):
+        return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
+    return None
 
 
 def decided_ideas(settings: Settings, store: VaultStore) -> frozenset[str]:
@@ -199,11 +201,6 @@ def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Chang
         return None
     text = with_section(before, *section_of(store, entry))
     return Change(target, before, Scrubbed.trusted(text, reason="the user's own file and a scrubbed idea"))
-
-
-def clean_beside_list(settings: Settings, store: VaultStore) -> int:
-    """Delete temporary files that killed writers left beside Ideas.md; return how many."""
-    return clean_outside(store, str(settings.ideas_path))
 
 
 def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
@@ -403,14 +400,11 @@ def follow_link(store: VaultStore, text: str | None, move: FolderMove, line: str
 def idea_as_json(entry: Entry, surfaced: bool | None) -> Mapping[str, object]:
     """Return an idea in the form of `--json`."""
     return {
+        **{name: getattr(entry, name) for name in ("path", "title", "surfaced_at", "occurrences")},
         "slug": slug_of(entry.path),
-        "path": entry.path,
-        "title": entry.title,
         "statement": statement_of(entry.body),
         "status": entry.effective_status,
-        "surfaced_at": entry.surfaced_at,
         "session": entry.surfaced_in_session,
-        "occurrences": entry.occurrences,
         "in_ideas_file": surfaced,
         "research": entry.extra.get("research"),
     }

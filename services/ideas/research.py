@@ -4,7 +4,6 @@ what research writes into an idea's note from the rest.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,8 +20,6 @@ from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
 from .ledger import find_idea
-
-log = logging.getLogger(__name__)
 
 KIND = "research.idea"
 WAITING = "waiting"

@@ -7,10 +7,9 @@ import time
 from collections.abc import Mapping
 
 from ...runtime.errors import EntryNotFound
-from ...runtime.killpoint import kill_point_environment
 from ...runtime.settings import Settings
 from ...services.device import acting_device, acts_here
-from ...services.discovery.adapting import Adaptation, choose, is_confirmed, model_for
+from ...services.discovery.adapting import PATTERNS_PER_RUN, Adaptation, is_confirmed, model_for
 from ...services.discovery.fetch_child import fetch_in_child
 from ...services.discovery.scan import Discovery, NotConfirmed
 from ..queue.job import Retry, RunningJob
@@ -24,7 +23,7 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
 
     While a host was left alone the scan is repeated when it may be asked.
     """
-    fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+    fetch = fetch_in_child(settings, job.run_child)
     discovery = Discovery(settings, fetch)
     try:
         discovery.store.require_vault()
@@ -38,9 +37,9 @@ def discover_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         if each.state == "error":
             log.warning("source %s: %s", each.source.slug, each.detail)
     job.check_owned()
-    chosen = choose(settings, discovery.store)
-    for key in chosen:
-        job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
+    chosen = Adaptation(settings, discovery.store, fetch=None).ranked()[:PATTERNS_PER_RUN]
+    for pattern in chosen:
+        job.enqueue("adapt.evaluate", {"pattern": pattern.key}, unique_key=f"adapt.evaluate:{pattern.key}")
     # After the last attempt the next slot asks: a dead job for every week would help nobody.
     if report.again_at is not None and job.attempt < job.policy.attempts:
         raise Retry("a source could not be read", max(0.0, report.again_at - time.time()))
@@ -58,7 +57,7 @@ def adapt_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
 
     Its argument `pattern` is the pattern's key.
     """
-    fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+    fetch = fetch_in_child(settings, job.run_child)
     confirmed = is_confirmed(settings)
     completer = model_for(settings) if confirmed else None
     adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)

@@ -15,7 +15,7 @@ from ...runtime.errors import QueueUnavailable
 from ...runtime.killpoint import kill_point
 from ...runtime.layout import INDEX_WANTED
 from ...runtime.settings import Settings
-from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now, upgrade_key
+from ...services.indexing import APPLY_KEY, MODEL_PATIENCE_SECONDS, UPGRADE_KIND, drain_now, reconcile_now
 from ...services.stores import open_index
 from ...services.upgrading import CAN_NOT_LOAD, UpgradeReport, put_in_force
 from ..queue.job import Dead, Postpone, RunningJob, run_json_child
@@ -94,7 +94,7 @@ def _follow_settings(job: RunningJob, settings: Settings) -> None:
         return
     if (missing := why_not_loaded(wanted, Path(settings.state.models))) is None:
         NOT_HERE.is_over()
-        job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
+        job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=f"{UPGRADE_KIND}:{wanted}")
     else:
         NOT_HERE.is_so(f"{in_force} goes on answering: {missing}")
 

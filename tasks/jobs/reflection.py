@@ -17,14 +17,14 @@ from ...runtime.layout import resolve_within
 from ...runtime.settings import Settings
 from ...services.ideas.research import request_research
 from ...services.mining import REST, Mined, MiningRequest, mined_from_json
-from ...services.model_mining import MODEL_SECONDS, AnswerCache, read_again_later
+from ...services.model_mining import AGAIN, MODEL_SECONDS, AnswerCache
 from ...services.remembering import ideas_to_research, remember
 from ...services.sessions import OUTSIDE, follow_transcript
 from ...services.stores import vault_store
 from ...sources.transcripts.compressed import is_there, transcript_status
 from ...vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ...vault.project import SWITCH_FILE, is_left_out, project_of
-from ..queue.job import Dead, Postpone, RunningJob, run_json_child
+from ..queue.job import Dead, Postpone, Retry, RunningJob, run_json_child
 from ..queue.kinds import Json
 from ..queue.worklog import FIELDS
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 MINING_SECONDS = 150.0
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
-CHILD = "memoryvault.tasks.jobs.mining_child"
+CHILD = "memoryvault.services.mining"
 LEFT_OUT = f"{SWITCH_FILE} leaves its project out"
 ATTEMPTS_WITH_A_MODEL = 2
 """Later attempts ask no agent and do without the local model, so that neither keeps the session from being mined."""
@@ -73,7 +73,9 @@ def mine_session(
     """
     began = time.monotonic()
     mined = _mine_in_child(settings, job, marker)
-    read_again_later(mined.model)
+    # Nothing of this reading is kept then. The last attempts ask no model, and read the session without it.
+    if isinstance(seconds := mined.model.get(AGAIN), float):
+        raise Retry(f"the model could not be asked: {mined.model.get('failed')}", seconds)
     store = vault_store(settings)
     # A crash before `advance` repeats the write, without effect.
     with store.lock():

@@ -6,13 +6,14 @@ results. The network is used only if the user has agreed to it (`research.networ
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from ...index.client import ensure_service
@@ -195,7 +196,7 @@ def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) ->
         return Report(["seconds"], offline=False)
     result = supervisor.run_child(
         [sys.executable, "-m", CHILD],
-        request.to_json(),
+        json.dumps(asdict(request)).encode(),
         max(1.0, min(left + START_SECONDS, job.remaining_seconds() - WRITE_SECONDS)),
         env={**child_environment(settings), **kill_point_environment()},
         stop=job.lost,

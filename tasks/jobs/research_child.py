@@ -100,13 +100,9 @@ class ResearchRequest:
     last: bool = False
     """Whether this is the last attempt, which accepts incomplete results."""
 
-    def to_json(self) -> bytes:
-        """Encode it for the child's stdin."""
-        return json.dumps(asdict(self)).encode()
-
     @classmethod
     def from_json(cls, data: bytes) -> ResearchRequest:
-        """Decode what `to_json` returned."""
+        """Decode its fields as JSON."""
         value = parse_json(data)
         for name in ("allow", "searxng_allow"):
             value[name] = [(str(host), int(port)) for host, port in value[name]]

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,12 +14,13 @@ from ...runtime.days import SECONDS_PER_DAY, local_day
 from ...runtime.errors import VaultUnavailable
 from ...runtime.json_text import parse_json
 from ...runtime.layout import StatePaths
+from ...runtime.paths import delete_older
 from ...runtime.settings import Settings
+from ...services.boundary import clean_outside
 from ...services.completion import CALLS_FOLDER
 from ...services.cursors import Cursors
 from ...services.forgetting import forget_deleted
 from ...services.ideas.archive import purge_trash
-from ...services.ideas.ledger import clean_beside_list
 from ...services.journal import Journal
 from ...services.model_mining import ANSWERS_FOLDER
 from ...services.stores import vault_store
@@ -57,7 +58,7 @@ def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     }
     with contextlib.suppress(VaultUnavailable):
         store = vault_store(settings)
-        done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
+        done["vault_temporaries"] = store.clean_temporaries() + clean_outside(store, settings.ideas_path)
         Journal(settings.state, store).recover()
         # What a kill left, or what could not be written, when the index lost a deleted note.
         done["forgotten"] = forget_deleted(settings, store, ())
@@ -116,7 +117,7 @@ def delete_old(state: StatePaths, now: float) -> int:
     # A snapshot of the settings is for one environment, and is compiled again when needed.
     snapshots = (root.parent / "run").glob("hooks-*.snapshot")
     old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside_files(state), *snapshots)
-    return _delete(old, now - KEEP_DAYS * SECONDS_PER_DAY)
+    return delete_older(old, now - KEEP_DAYS * SECONDS_PER_DAY)
 
 
 def clean_temporaries(state: StatePaths, now: float) -> int:
@@ -141,18 +142,8 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
             newest = max((path.stat().st_mtime for path in folder.iterdir()), default=folder.stat().st_mtime)
             if newest < now - FINDINGS_DAYS * SECONDS_PER_DAY:
                 shutil.rmtree(folder)
-    answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
-    return _delete(left, now - STALE_TEMPORARY_SECONDS) + answers
-
-
-def _delete(paths: Iterable[Path], before: float) -> int:
-    deleted = 0
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_mtime < before:
-                path.unlink()
-                deleted += 1
-    return deleted
+    answers = delete_older((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
+    return delete_older(left, now - STALE_TEMPORARY_SECONDS) + answers
 
 
 def _begun_at(path: Path) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...runtime.settings import Settings
 from ..queue.job import Handler, RunningJob
-from ..queue.kinds import POLICIES, Json, KindPolicy
+from ..queue.kinds import POLICIES, Json
 from ..queue.worker import Service, Worker, WorkerContext
 from .corpus_mining import corpus_handler
 from .dashboard import dashboard_handler
@@ -56,14 +56,6 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
     return {kind: partial(handler, settings) for kind, handler in HANDLERS.items()}
 
 
-def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
-    """Return the limits of each kind. A model is slow with a session, so it gets one thread and the others stay
-    free."""
-    if settings.reflection.miner == "local":
-        return POLICIES
-    return {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
-
-
 def _changed_times(env: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of WorkerContext that `MEMORY_TEST_LEASE_SECONDS` etc. shorten for tests of real processes."""
     names = ("poll_seconds", "lease_seconds", "drain_seconds")
@@ -73,11 +65,14 @@ def _changed_times(env: Mapping[str, str]) -> dict[str, Any]:
 def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
     """Build the worker of this vault; `watch` follows edits while it runs, `is_outdated` says whether the settings have
     changed."""
+    policies = POLICIES
+    if settings.reflection.miner != "local":  # A model is slow with a session: it gets one thread, others stay free.
+        policies = {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
     context = WorkerContext(
         state=settings.state,
         workers=settings.queue.workers,
         quiet_seconds=settings.session.quiet_seconds,
-        policies=policies_of(settings),
+        policies=policies,
         enabled=settings.memory.enabled,
         is_outdated=is_outdated,
         **_changed_times(settings.environment),

@@ -79,7 +79,8 @@ class Spool:
                 names = [entry.name for entry in found if entry.name.endswith(".json") and entry.name[0] != "."]
         except OSError:
             return []
-        return sorted(names, key=_written_at)
+        stamps = {name: name.partition("-")[0] for name in names}
+        return sorted(names, key=lambda name: (int(stamps[name]) if stamps[name].isdecimal() else 0, name))
 
     def ingest(self) -> int:
         """Enqueue all files, oldest first; return the number of jobs. Raises QueueUnavailable; the files stay then."""
@@ -117,11 +118,6 @@ def _read(path: Path) -> str:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     with open(fd, "rb") as file:
         return file.read(MAX_FILE_BYTES).decode(errors="replace")
-
-
-def _written_at(name: str) -> tuple[int, str]:
-    digits = name.partition("-")[0]
-    return (int(digits) if digits.isdecimal() else 0, name)
 
 
 def _parse(text: str) -> NewJob:

@@ -128,17 +128,14 @@ class Ledger(Closing):
                     raise
             time.sleep(random.uniform(0.0005, 0.002))
 
-    def _is_damage(self, error: Exception) -> bool:
-        return schema.is_damage(error) or (
-            schema.is_doubtful(error) and schema.find_damage(self.path, schema.SHAPE) is not None
-        )
-
     @contextmanager
     def _wrapped(self) -> Iterator[None]:
         try:
             yield
         except DATABASE_ERRORS as error:
-            is_damage = self._is_damage(error)
+            is_damage = schema.is_damage(error) or (
+                schema.is_doubtful(error) and schema.find_damage(self.path, schema.SHAPE) is not None
+            )
             if isinstance(error, sqlite3.IntegrityError) and not is_damage:
                 raise  # A bug of ours.
             self.damaged = self.damaged or is_damage
@@ -148,11 +145,6 @@ class Ledger(Closing):
         """Return all rows of a query."""
         with self._lock, self._wrapped():
             return self._patiently(sql, parameters).fetchall()
-
-    def schema_version(self) -> int:
-        """Return the file's schema version; above schema.VERSION once a newer package has migrated it."""
-        with self._lock, self._wrapped():
-            return int(self._patiently("PRAGMA user_version").fetchone()[0])
 
     # ---- enqueueing
 

@@ -420,7 +420,7 @@ class Worker:
         """Leave if another worker took over, the folder is gone, or a newer package is installed."""
         if not self._holds_place():
             return
-        if self._ledger.schema_version() > schema.VERSION:
+        if self._ledger.read("PRAGMA user_version")[0][0] > schema.VERSION:
             log.warning("a newer MemoryVault has migrated queue.db: leaving")
             self.leave()
         elif is_newer(newer := installed_version()):

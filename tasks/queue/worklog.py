@@ -52,13 +52,9 @@ class Lasting:
         self._told = ""
 
 
-def _on_stderr(line: str) -> None:
-    print(line, file=sys.stderr)
-
-
-def log_to(log_file: str, level: int, tell: Callable[[str], None] = _on_stderr) -> None:
+def log_to(log_file: str, level: str, tell: Callable[[str], None] = lambda line: print(line, file=sys.stderr)) -> None:
     """Send this program's log, and other loggers' warnings, to the file; `tell` gets the warnings, too."""
     root = logging.getLogger()
     root.handlers[:] = [JsonLines(log_file, tell)]
     root.setLevel(logging.WARNING)
-    logging.getLogger("memoryvault").setLevel(level)
+    logging.getLogger("memoryvault").setLevel(level.upper())

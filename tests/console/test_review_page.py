@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from memoryvault.cli.review_dialogue import MEANINGS
+from memoryvault.cli.review_dialogue import KEYS
 from memoryvault.hooks.wiring import install_for
 from memoryvault.pipelines.review import Approve
 from memoryvault.services.indexing import reconcile_now
@@ -90,7 +90,7 @@ def test_the_page_has_the_keys_of_the_terminal_and_none_that_opens_pages(bed: Be
     entry = proposal(bed, "use-pnpm", "Never use npm, always pnpm.", supersedes=OLD)
     page = front.get("review", item=entry.path).text
     keys = set(re.findall('data-key="(.)"', page))
-    assert {"a", "l", "m", "k", "r", "e", "p"} <= keys & MEANINGS.keys()
+    assert {"a", "l", "m", "k", "r", "e", "p"} <= keys & KEYS.keys()
     assert "g" not in keys
 
 

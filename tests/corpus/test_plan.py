@@ -18,7 +18,7 @@ from memoryvault.services.corpus.backfill import (
 )
 from memoryvault.services.cursors import Cursors
 from memoryvault.services.mining import Mined
-from memoryvault.services.tombstones import Tombstones
+from memoryvault.services.tombstones import removed_evidence
 from memoryvault.sources.transcripts.corpus import Transcript
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed
@@ -120,7 +120,7 @@ def test_a_mined_transcript_is_planned_again_only_when_it_grew_or_was_reset(bed:
         out.write('{"type":"summary"}\n')
     plan = plan_corpus(bed.settings)
     assert plan.bytes == len('{"type":"summary"}\n')
-    cursors.forget_all()
+    cursors.forget()
     assert plan_corpus(bed.settings).bytes == path.stat().st_size
 
 
@@ -166,13 +166,12 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(bed: Bed, projects: Path, 
 
 @pytest.mark.usefixtures("ask")
 def test_reset_forgets_removed_evidence_and_cursors(bed: Bed, memory: Command) -> None:
-    taken_back = Tombstones(bed.store)
     bed.record_removal(("s1", "r1"), ("s1", "r2"), ("s2", "r1"))
     would = "--reset would forget what you took back of 2 sessions; what is in the vault stays"
     assert would in memory("reflect", "corpus", "--reset").out.splitlines()
-    assert len(taken_back.evidence()) == 3
+    assert len(removed_evidence(bed.store)) == 3
     assert "forgotten what you took back of 2 sessions" in memory("reflect", "corpus", "--reset", "--execute").out
-    assert taken_back.evidence() == set()
+    assert removed_evidence(bed.store) == set()
 
 
 @pytest.mark.usefixtures("ask")
@@ -192,7 +191,7 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
     run = enqueue_corpus(bed.settings, plan)
     assert run is not None
     with open_ledger(bed.settings) as ledger:
-        assert (queued_count(ledger, plan), len(ledger.list_jobs(kind=KIND))) == (4, 4)
+        assert (queued_count(bed.settings, plan), len(ledger.list_jobs(kind=KIND))) == (4, 4)
         before = progress_of(ledger, run)
         assert (before.mined, before.sessions, before.is_done, before.paused) == (0, 4, False, False)
         first, second, third, fourth = run.jobs

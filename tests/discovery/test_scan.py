@@ -13,7 +13,7 @@ import pytest
 from memoryvault.services import cursors
 from memoryvault.services.discovery.adapting import SOURCES_NOTE
 from memoryvault.services.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
-from memoryvault.services.discovery.scan import NotConfirmed
+from memoryvault.services.discovery.scan import NotConfirmed, seed_sources
 from memoryvault.services.state_db import state_transaction
 from memoryvault.sources.discovery.github import raw_address, tree_items
 from memoryvault.tasks.queue.enqueue import open_ledger
@@ -45,11 +45,11 @@ def test_nothing_is_asked_before_the_user_has_confirmed(bed: Bed, site: Site) ->
 
 def test_the_proposal_is_written_once_and_left_as_the_user_made_it(bed: Bed) -> None:
     discovery = bed.discovery()
-    assert discovery.seed()
+    assert seed_sources(bed.store)
     text = (bed.vault / SOURCES_NOTE).read_text("utf-8")
     assert "confirmed: false" in text
     (bed.vault / SOURCES_NOTE).write_text(text.replace("false", "true"), "utf-8")
-    assert not discovery.seed()
+    assert not seed_sources(bed.store)
     assert discovery.note().confirmed
     assert len(discovery.note().sources) == 4
 

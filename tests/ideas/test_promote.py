@@ -12,9 +12,10 @@ from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.runtime.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
+from memoryvault.services.boundary import clean_outside
 from memoryvault.services.decision_property import DecisionOutcome
 from memoryvault.services.ideas.archive import promote, put_away, restore
-from memoryvault.services.ideas.ledger import clean_beside_list, find_idea
+from memoryvault.services.ideas.ledger import find_idea
 from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, said
@@ -160,7 +161,7 @@ def test_only_what_a_killed_writer_left_is_removed_beside_the_list(bed: Bed) -> 
         os.utime(path, (1, 1))
     link.symlink_to(below)
     new.write_text("being written")
-    assert clean_beside_list(bed.settings, bed.store) == 1
+    assert clean_outside(bed.store, bed.settings.ideas_path) == 1
     assert set(outside(bed)) == {*others, link.name, new.name, f"Diary/{left.name}"}
 
 
@@ -173,7 +174,7 @@ def test_killed_at_any_step_it_is_before_or_after(bed: Bed, folder: Path, point:
     assert not bed.journal.is_interrupted
     for path in bed.root.glob(".*"):
         os.utime(path, (1, 1))  # What was left half written is old by now.
-    clean_beside_list(bed.settings, bed.store)
+    clean_outside(bed.store, bed.settings.ideas_path)
     assert outside(bed).keys() == {"Ideas.md"}
     if folder.exists():
         assert (bed.files(), ideas_file(bed)) == (before, list_before)

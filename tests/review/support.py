@@ -12,7 +12,7 @@ from memoryvault.services.journal import Journal
 from memoryvault.services.remembering import MemoryReport, remember
 from memoryvault.services.reviewing import Reviewer
 from memoryvault.services.stores import vault_store
-from memoryvault.services.tombstones import NOTE, Evidence, Tombstones
+from memoryvault.services.tombstones import NOTE, Evidence, record_removal
 from memoryvault.services.undoing import Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.entry import Entry
@@ -83,7 +83,7 @@ class Bed:
 
     def record_removal(self, *evidence: Evidence) -> None:
         """Record evidence as taken back, as an undo does."""
-        if change := Tombstones(self.store).change(evidence):
+        if change := record_removal(self.store, evidence):
             self.journal.commit(change, run="undo", actor="undo", what="took back")
 
     @property

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Approve
 from memoryvault.runtime.errors import EntryInvalid, MemoryVaultError, UsageError
+from memoryvault.services import tombstones
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.journal import Change
 from memoryvault.services.remembering import preview
-from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, Tombstones, evidence_of, text_with
+from memoryvault.services.tombstones import EMPTY, NOTE, Evidence, evidence_of, text_with
 from memoryvault.services.undoing import Selector, UndoPlan, Why
 from memoryvault.tests.support.command import Command
 from memoryvault.tests.support.readonly import memory_with_readonly
@@ -56,7 +57,7 @@ def sessions(bed: Bed, path: str) -> list[str]:
 
 def listed(bed: Bed) -> set[str]:
     """The sessions of which `taken-back.md` says something."""
-    return {session for session, _ in Tombstones(bed.store).evidence()}
+    return {session for session, _ in tombstones.removed_evidence(bed.store)}
 
 
 def test_the_last_reflection_goes_then_the_one_before(bed: Bed) -> None:
@@ -321,10 +322,6 @@ def test_bad_usage_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) ->
 ONE: set[Evidence] = {("s1", "r1")}
 
 
-def taken_back(bed: Bed) -> Tombstones:
-    return Tombstones(bed.store)
-
-
 def note_of(bed: Bed) -> Path:
     return bed.vault / NOTE
 
@@ -411,7 +408,7 @@ def test_a_line_that_cannot_be_read_says_nothing_and_stays(bed: Bed, line: str) 
     bed.record_removal(*ONE)
     file = note_of(bed)
     file.write_bytes(file.read_bytes() + line.encode() + b"\xff last, without an end")
-    assert taken_back(bed).evidence() == ONE
+    assert tombstones.removed_evidence(bed.store) == ONE
     bed.record_removal(("s0", "r0"))
     ours = b"- `s0`: `r0`\n- `s1`: `r1`\n"
     assert file.read_bytes() == EMPTY.encode() + ours + line.encode() + b"\xff last, without an end"
@@ -432,9 +429,9 @@ def test_a_copy_that_a_sync_client_left_counts_too(bed: Bed) -> None:
     bed.record_removal(*ONE)
     copy = note_of(bed).with_name("taken-back.sync-conflict-20260101-101010-ABCDEFG.md")
     copy.write_text(text_with(EMPTY, {("s2", "r2")}), "utf-8")
-    assert taken_back(bed).evidence() == {*ONE, ("s2", "r2")}
-    taken_back(bed).forget()
-    assert (taken_back(bed).evidence(), copy.exists(), note_of(bed).exists()) == (set(), False, False)
+    assert tombstones.removed_evidence(bed.store) == {*ONE, ("s2", "r2")}
+    tombstones.forget_removals(bed.store)
+    assert (tombstones.removed_evidence(bed.store), copy.exists(), note_of(bed).exists()) == (set(), False, False)
 
 
 def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_it_changes_anything(bed: Bed) -> None:
@@ -458,12 +455,12 @@ def test_recall_never_shows_it(bed: Bed) -> None:
 
 def test_forgetting_takes_our_lines_out_and_leaves_the_users(bed: Bed) -> None:
     bed.record_removal(*ONE)
-    taken_back(bed).forget()
-    assert taken_back(bed).evidence() == set()
+    tombstones.forget_removals(bed.store)
+    assert tombstones.removed_evidence(bed.store) == set()
     assert not note_of(bed).exists()
     bed.record_removal(*ONE)
     bed.edit(NOTE, "# Taken back", "# Mine")
-    taken_back(bed).forget()
+    tombstones.forget_removals(bed.store)
     assert note_of(bed).read_text("utf-8") == EMPTY.replace("# Taken back", "# Mine")
 
 
@@ -479,9 +476,9 @@ def test_removal_is_recorded_if_and_only_if_the_vault_is_changed(bed: Bed, kill_
     assert bed.run_python(code, kill_point=kill_point) == -9
     bed.journal.recover()
     done: tuple[object, object] = ({}, {("a", "a-record")})
-    assert (bed.files(), taken_back(bed).evidence()) == (done if is_done else (before, set()))
+    assert (bed.files(), tombstones.removed_evidence(bed.store)) == (done if is_done else (before, set()))
     assert bed.run_python(code) == 0
-    assert (bed.files(), taken_back(bed).evidence()) == done
+    assert (bed.files(), tombstones.removed_evidence(bed.store)) == done
     assert len([act for act in bed.journal.acts() if act.actor == "undo"]) == 1
 
 
@@ -497,7 +494,7 @@ def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
     assert line.startswith("memory: ")
     assert "read-only for you" in line
     assert (bed.files(), note_of(bed).read_bytes()) == before
-    assert taken_back(bed).evidence() == {("b", "b-record")}
+    assert tombstones.removed_evidence(bed.store) == {("b", "b-record")}
 
 
 def test_the_command_says_where_the_removal_stands(ask: Bed, memory: Command) -> None:

@@ -34,7 +34,7 @@ from memoryvault.tests.support.sandbox import Sandbox
 
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
-CHILDREN = ("tasks.jobs.mining_child", "tasks.jobs.research_child", "services.discovery.fetch_child")
+CHILDREN = ("services.mining", "tasks.jobs.research_child", "services.discovery.fetch_child")
 """Programs of workers that a test may run by itself."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy starts its threads when it is imported, and what has threads cannot be forked."""

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
-from memoryvault.services.completion import BudgetedCompleter, completer_of, estimated_tokens
+from memoryvault.services.completion import ask_within, completer_of, estimated_tokens, tokens_to_reserve
 from memoryvault.services.spending import Cap, SpendingBook, spent_since
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.completion.completer import total_tokens
@@ -231,10 +231,10 @@ class Scripted:
 
 def spend(book: SpendingBook, completer: Scripted) -> Completion:
     request = CompletionRequest("p" * 300, "", SCHEMA, max_output_tokens=100, deadline_seconds=5)
-    return BudgetedCompleter(completer, book, [Cap("tokens", 10_000, "subject")]).ask("s1", request)
+    return ask_within([Cap("tokens", 10_000, "subject")], book, "s1", completer, request)
 
 
-ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
+ESTIMATE = tokens_to_reserve("p" * 300, "", 100)
 
 
 @pytest.mark.parametrize(

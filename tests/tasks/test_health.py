@@ -13,10 +13,9 @@ import pytest
 from memoryvault.hooks import client, session_start
 from memoryvault.runtime.days import SECONDS_PER_DAY
 from memoryvault.runtime.process_lock import ProcessLock
-from memoryvault.services import health_warnings, hook_log
+from memoryvault.services import hook_log, pending_counts
 from memoryvault.services.active_counts import count_active_paths, describe_notes
-from memoryvault.services.health_report import health_report
-from memoryvault.services.health_warnings import warnings_of
+from memoryvault.services.health_report import SILENT_DAYS, health_report, warnings_of
 from memoryvault.services.hook_log import HookRun, hook_times, read_hook_runs, run_of
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.services.pending_counts import PendingCounts, count_pending_paths
@@ -53,7 +52,7 @@ def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:
 def test_the_budgets_are_those_that_the_hooks_keep() -> None:
     assert {event: seconds * 1000 for event, seconds in client.BUDGET_SECONDS.items()} == hook_log.HOOK_BUDGETS_MS
     limits = (session_start.INBOX_LIMIT, session_start.INCUBATOR_LIMIT, session_start.SILENT_DAYS)
-    assert limits == (health_warnings.INBOX_LIMIT, health_warnings.INCUBATOR_LIMIT, health_warnings.SILENT_DAYS)
+    assert limits == (pending_counts.INBOX_LIMIT, pending_counts.INCUBATOR_LIMIT, SILENT_DAYS)
 
 
 def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess
     path = sandbox.transcript(SESSION, lines(TALK))
     env = {**sandbox.environment, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
     request = MiningRequest(str(path), "claude", 0, 0, session=SESSION)
-    return forked.run("memoryvault.tasks.jobs.mining_child", env=env, stdin=json.dumps(asdict(request)))
+    return forked.run("memoryvault.services.mining", env=env, stdin=json.dumps(asdict(request)))
 
 
 @pytest.mark.slow

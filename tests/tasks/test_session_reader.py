@@ -23,9 +23,8 @@ from memoryvault.pipelines.reading.reading import CHANNELS, Message
 from memoryvault.pipelines.reading.sentences import sentences
 from memoryvault.runtime.errors import ModelUnavailable
 from memoryvault.runtime.settings import Settings
-from memoryvault.services.mining import MiningRequest
+from memoryvault.services.mining import NO_MODEL, MiningRequest
 from memoryvault.services.reading import NAME, SECOND, SessionReader
-from memoryvault.tasks.jobs.mining_child import NO_MODEL
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
@@ -212,7 +211,7 @@ def test_the_first_attempts_at_a_session_wait_for_an_installed_model_and_the_lat
     transcript = sandbox.root / "s1.jsonl"
     transcript.write_text(json.dumps(said) + "\n")
     done = subprocess.run(
-        [sys.executable, "-m", "memoryvault.tasks.jobs.mining_child"],
+        [sys.executable, "-m", "memoryvault.services.mining"],
         env={name: value for name, value in sandbox.environment.items() if name != "MEMORY_AUTOSTART"},
         input=json.dumps(asdict(MiningRequest(str(transcript), "claude", insist=insist))),
         capture_output=True,

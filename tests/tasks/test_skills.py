@@ -9,12 +9,12 @@ from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
 from memoryvault.services.cursors import Cursors
 from memoryvault.services.skills import (
+    GIVEN,
     SCAN,
     SkillIndexReport,
     all_roots,
-    forget_root,
     index_skills,
-    remember_root,
+    known_roots,
     scan,
 )
 from memoryvault.tests.review.support import Bed, make_bed
@@ -29,7 +29,7 @@ def repo(bed: Bed) -> Path:
     folder = bed.root / "My_Skills"
     for name in ("alpha", "beta"):
         write(folder / name, name)
-    remember_root(bed.settings, folder)
+    known_roots(bed.settings).set(str(folder), GIVEN)
     return folder
 
 
@@ -113,13 +113,13 @@ def test_missing_skill_is_archived_and_restored(bed: Bed, repo: Path) -> None:
 def test_a_disk_that_is_not_mounted_archives_nothing_and_a_forgotten_folder_does(bed: Bed) -> None:
     disk = bed.root / "disk"
     write(disk / "repo" / "alpha", "alpha")
-    remember_root(bed.settings, disk / "repo")
+    known_roots(bed.settings).set(str(disk / "repo"), GIVEN)
     index(bed)
     shutil.move(disk, bed.root / "unmounted")
     result = index(bed)
     assert result.archived == 0
     assert "is not there" in result.warnings[0]
-    assert forget_root(bed.settings, disk / "repo")
+    known_roots(bed.settings).forget(str(disk / "repo"))
     assert index(bed).archived == 1
 
 
@@ -241,7 +241,7 @@ def test_every_real_skill_is_read(tmp_path: Path) -> None:
     archive = shared_data("skills/skills.tar.gz")
     shutil.unpack_archive(archive, tmp_path / "skills", filter="data")
     bed = make_bed(tmp_path)
-    remember_root(bed.settings, tmp_path / "skills")
+    known_roots(bed.settings).set(str(tmp_path / "skills"), GIVEN)
     result = index(bed)
     assert result.written == len(list((tmp_path / "skills").rglob("SKILL.md")))
     assert not any("The skill says of itself" not in each for each in bed.files().values())
