@@ -24,7 +24,6 @@ from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
 from ..vault.pending import group_by_place
 from ..vault.project import project_slug
 from .context import Context
-from .kinds import say_missing
 from .output import add_json, fitted, in_line, note, print_json
 
 EPILOG = """example:
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         # Of a note that cannot be read, it is not known whether it has a wished tag, or is a pattern that still waits.
         if wished == all_of(()):
             unread += (path for path in store.passed_over if path.endswith(".md") and WATCHLIST not in path)
-        _print_alternatives(args, notes, unread, context.store.today(), wished)
+        _print_waiting(args, notes, unread, wished)
     if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
@@ -108,33 +107,17 @@ def said_on(entry: Entry) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def _print_alternatives(
-    args: argparse.Namespace, notes: Sequence[Entry], unread: Iterable[str], today: date, wished: Filter
-) -> None:
-    """For an empty list, print the kinds and projects that would match with the other options, and what waits, with the
-    paths `unread`."""
-    for key in ("kind", "project"):
-        asked = getattr(args, key)
-        wanted = project_slug(asked or "") if key == "project" else asked
-        if asked is None or any(matches(equals(key, wanted), row_of(entry)) for entry in notes):
-            continue
-        others = _filter(_with(args, **{key: None}), today)
-        found = {
-            value
-            for entry in notes
-            if (value := (getattr(entry, key) or "").lower())
-            and _is_asked_for(entry, _with(args, **{key: value}))
-            and matches(others, row_of(entry))
-        }
-        say_missing(f"the {key}", asked, found)
-    if args.status == "active" and not args.include_inbox:
-        more = _with(args, include_inbox=True)
-        waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
-        places = group_by_place([*(entry.path for entry in waiting if matches(wished, row_of(entry))), *unread])
-        counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
-        if any(counts.values()):
-            pending = PendingCounts(**{"proposals": 0, "inbox": 0, "ideas": 0, **counts}, questions=0)
-            note(f"memory: for you: {'; '.join(pending.with_commands())}; --include-inbox lists it, too")
+def _print_waiting(args: argparse.Namespace, notes: Sequence[Entry], unread: Iterable[str], wished: Filter) -> None:
+    """For an empty list, print what waits, with the paths `unread`."""
+    if args.status != "active" or args.include_inbox:
+        return
+    more = argparse.Namespace(**{**vars(args), "include_inbox": True})
+    waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
+    places = group_by_place([*(entry.path for entry in waiting if matches(wished, row_of(entry))), *unread])
+    counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
+    if any(counts.values()):
+        pending = PendingCounts(**{"proposals": 0, "inbox": 0, "ideas": 0, **counts}, questions=0)
+        note(f"memory: for you: {'; '.join(pending.with_commands())}; --include-inbox lists it, too")
 
 
 def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:
@@ -143,10 +126,6 @@ def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) ->
         return Counter()
     others = (entry for entry in notes if entry.effective_status != ACTIVE and is_entry(entry))
     return Counter(entry.effective_status for entry in others if matches(wished, row_of(entry)))
-
-
-def _with(args: argparse.Namespace, **options: object) -> argparse.Namespace:
-    return argparse.Namespace(**{**vars(args), **options})
 
 
 def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:

@@ -21,7 +21,6 @@ from ..vault.active import PLACE_OF_KIND
 from ..vault.project import project_of, project_slug
 from .arguments import at_least_one
 from .context import Context, current_folder
-from .kinds import report_missing
 from .output import add_json, note, print_json
 
 EPILOG = """example:
@@ -125,14 +124,11 @@ def _ask_also_elsewhere(args: argparse.Namespace, request: Mapping[str, Any], co
 
 
 def _note_what_was_left_out(args: argparse.Namespace, request: Mapping[str, Any], context: Context) -> None:
-    """Say which entries were not searched, which the user may not expect, and which kinds there are none of."""
+    """Say which entries were not searched, which the user may not expect."""
     if (args.project or context.agent) and not (request["all_projects"] or request["filter"]):
         none = "those that belong to no project"
         whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
         note(f"memory: searched the entries {whose}; --all-projects searches all")
-    tree = parse_filter(request["filter"], local_today())
-    if tree is not None:
-        report_missing(asked_values(tree, "kind"), context.store)
 
 
 def _print_hits(hits: Sequence[Mapping[str, Any]]) -> None:

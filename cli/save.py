@@ -23,7 +23,6 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE, INCIDENT
 from ..vault.project import project_of, project_slug
 from .context import Context, current_folder
-from .kinds import meant_kind
 from .output import add_json, note, print_result, result_path
 
 EPILOG = """example:
@@ -73,12 +72,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
     refuse_secrets(args.kind, args.slug, args.project, args.group)
     project = _project(args)
-    meant = meant_kind(args.kind, group_of(args.group, project), context.store)
-    code = _propose(args, body, project, context) if context.agent else _save(args, body, project, is_named, context)
-    if meant:
-        remedy = "It is saved; to change it, delete it and save again"
-        note(f"memory: a new kind {args.kind!r}; did you mean {meant!r}? {remedy}")
-    return code
+    if context.agent:
+        return _propose(args, body, project, context)
+    return _save(args, body, project, is_named, context)
 
 
 def _project(args: argparse.Namespace) -> str | None:
