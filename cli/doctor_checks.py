@@ -39,7 +39,7 @@ from ..services.corpus.backfill import plan_corpus
 from ..services.device import SETTINGS_NOTE, acting_device, acts_here
 from ..services.hook_log import HookRun, read_hook_runs
 from ..sources.transcripts.hosts import open_transcript
-from ..tasks.queue.units import service_manager
+from ..tasks.queue.units import SystemdUser
 from ..vault.frontmatter import find_fault
 from ..vault.header import TEMPLATE, in_templates, out_of_use, skim, split_header
 from ..vault.listing import list_notes
@@ -166,7 +166,7 @@ def hooks_start_worker(settings: Settings) -> bool:
 
 def login_service(context: Context) -> Finding:
     """The login service, if installed, runs."""
-    state = service_manager(context.env).state()
+    state = SystemdUser(context.env).state()
     if not state.installed:
         by_hook = ": the first hook of a session starts the worker" if hooks_start_worker(context.settings) else ""
         return Finding("service", "ok", f"none{by_hook}")
@@ -223,7 +223,7 @@ def last_hook(context: Context) -> Finding:
     took = "?" if newest.ms is None else newest.ms
     detail = f"{newest.event} {ago(min(newest.at, now), now)}, {newest.result or 'unknown'}, {took} ms"
     if newest.result in ("error", "no payload"):  # Without input it recorded and recalled nothing.
-        return Finding("last hook", "fault", detail, "see `memory service logs --event hook`")
+        return Finding("last hook", "fault", detail, "see `memory service logs`")
     if said := "; ".join(filter(None, (_absent_of(host, context, runs) for host in WIRINGS))):
         todo = "`memory init` again; if it stays so, the agent does not run this hook: see its own log"
         return Finding("last hook", "fault", said, todo)

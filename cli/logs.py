@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from ..runtime.errors import MemoryVaultError, SettingsError, UsageError
 from ..runtime.json_text import parse_json
@@ -19,10 +18,9 @@ from .context import Context
 from .output import note
 
 EPILOG = """example:
-  memory service logs --event hook -n 100  of the hooks only
+  memory service logs -n 100
 """
 
-LEVELS = ("debug", "info", "warning", "error", "critical")
 FOLLOW_SECONDS = 0.25
 _SHOWN_ELSEWHERE = ("time", "level", "event", "message", "pid")
 
@@ -31,8 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory service logs`."""
     parser.add_argument("-n", "--lines", type=int, default=20, metavar="N", help="how many lines (default 20)")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")
-    parser.add_argument("--event", default="", help="only events that begin with this")
-    parser.add_argument("--level", choices=LEVELS, default="debug", help="only this level and above")
     parser.add_argument("--json", action="store_true", help="print the lines as they are in the file")
 
 
@@ -49,12 +45,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     newest: deque[str] = deque(maxlen=args.lines)
     try:
         for file in (*sorted(path.parent.glob(f"{path.name}.*")), path):
-            newest.extend(_shown(_lines_of(file), args))
+            newest.extend(_shown(_lines_of(file), args.json))
         for line in newest:
             print(line, flush=True)
         if args.follow:
             with suppress(KeyboardInterrupt):
-                for line in _shown(_following(path), args):
+                for line in _shown(_following(path), args.json):
                     print(line, flush=True)
     except (PermissionError, IsADirectoryError) as error:
         raise MemoryVaultError(f"the log {error.filename} cannot be read: {error.strerror}; move it away") from error
@@ -85,16 +81,14 @@ def _following(path: Path) -> Iterator[str]:
         time.sleep(FOLLOW_SECONDS)
 
 
-def _shown(lines: Iterable[str], args: argparse.Namespace) -> Iterator[str]:
-    """Yield the lines that are asked for, as they are printed. A full disk may tear a line: it is left out."""
+def _shown(lines: Iterable[str], as_json: bool) -> Iterator[str]:
+    """Yield the lines as they are printed. A full disk may tear a line: it is left out."""
     for line in lines:
         fields: Any = None
         with suppress(ValueError):
             fields = parse_json(line)
-        if isinstance(fields, dict) and str(fields.get("event", "")).startswith(args.event):
-            level = str(fields.get("level", "info"))
-            if level not in LEVELS or LEVELS.index(level) >= LEVELS.index(args.level):
-                yield line.rstrip() if args.json else _in_words(fields)
+        if isinstance(fields, dict):
+            yield line.rstrip() if as_json else _in_words(fields)
 
 
 def _in_words(fields: Mapping[str, Any]) -> str:

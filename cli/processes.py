@@ -13,7 +13,7 @@ from ..runtime.background import start_in_background
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
-from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, worker_command
+from ..tasks.queue.units import ServiceManagerUnavailable, SystemdUser, worker_command
 from .output import note
 
 STOP_SECONDS = 30.0
@@ -49,7 +49,7 @@ def stop_replaced(before: StatePaths, settings: Settings, env: Mapping[str, str]
         return []
     stopped = stop_background(before, "worker", "recall")
     if "worker" in stopped:
-        manager = service_manager(env)
+        manager = SystemdUser(env)
         if manager.state().installed:
             with suppress(ServiceManagerUnavailable):  # The service restarts its worker itself some seconds later.
                 manager.install()

@@ -7,13 +7,13 @@ import argparse
 from ..runtime.background import allow_starts
 from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.process_lock import lock_holder
-from ..tasks.queue.units import service_manager
+from ..tasks.queue.units import SystemdUser
 from .context import Context
 from .output import note, print_json
 from .processes import ensure_worker, stop_background
 
 EPILOGS = {
-    "install": "example:\n  memory service install     a systemd user unit, or a launchd agent\n",
+    "install": "example:\n  memory service install     a systemd user unit\n",
     "status": "example:\n  memory service status      exit code 1 when it is not installed, or does not run\n",
     "remove": "example:\n  memory service remove\n",
 }
@@ -21,7 +21,7 @@ EPILOGS = {
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Install, show or remove the unit; a second time changes nothing. `status` returns 1 if it does not run."""
-    manager = service_manager(context.env)
+    manager = SystemdUser(context.env)
     changed = False
     if args.action == "install":
         if not context.settings.memory.enabled:

@@ -17,7 +17,7 @@ from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
 from ..runtime.layout import home_folder
 from ..runtime.settings import PartialSettings, Settings
-from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
+from ..tasks.queue.units import ServiceManagerUnavailable, SystemdUser
 from .context import Context
 from .output import home_path, note, print_json
 from .processes import stop_background
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         except SettingsError as error:  # A damaged file of one agent does not stop the rest.
             note(f"memory: {error}")
     try:
-        unit_removed = service_manager(context.env).remove()
+        unit_removed = SystemdUser(context.env).remove()
     except ServiceManagerUnavailable as error:
         note(f"memory: {error}")
         unit_removed = False

@@ -1,13 +1,12 @@
-"""Install the worker as a service of the user's login: a systemd user unit, or a launchd agent.
+"""Install the worker as a service of the user's login: a systemd user unit.
 
-Both run `memory service worker` with only the variables that `identity` returns. The recall service has no unit: worker
+It runs `memory service worker` with only the variables that `identity` returns. The recall service has no unit: worker
 and hooks start it on demand, and it exits when unused.
 """
 
 from __future__ import annotations
 
 import os
-import plistlib
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,6 @@ from ...runtime.errors import MemoryVaultError
 from ...runtime.settings_table import SETTINGS
 
 UNIT = "memoryvault.service"
-LABEL = "dev.memoryvault.worker"
 UNIT_MODE = 0o644
 """Mode that others can read; systemd warns about a unit without."""
 COMMAND_SECONDS = 30.0
@@ -50,12 +48,6 @@ def identity(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of `env` that select a setting or a place; other settings are read at each start."""
     known = {row.variable for row in SETTINGS if row.variable} | {"MEMORY_CONFIG", "MEMORY_STATE_DIR", *_WHICH}
     return {name: env[name] for name in sorted(known) if env.get(name)}
-
-
-def service_manager(env: Mapping[str, str]) -> SystemdUser | LaunchAgent:
-    """Return the service manager of this platform."""
-    platform: str = sys.platform  # Annotated, because mypy would treat the other branch as unreachable.
-    return LaunchAgent(env) if platform == "darwin" else SystemdUser(env)
 
 
 def _run(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -143,62 +135,6 @@ class SystemdUser:
         _checked(["systemctl", "--user", "disable", "--now", UNIT], self._env)
         self.definition.unlink()
         _checked(["systemctl", "--user", "daemon-reload"], self._env)
-        return True
-
-
-class LaunchAgent:
-    """An agent of the user's launchd (macOS)."""
-
-    def __init__(self, env: Mapping[str, str]) -> None:
-        self._env = env
-        home = env.get("HOME") or os.path.expanduser("~")
-        self.definition = Path(home) / "Library" / "LaunchAgents" / f"{LABEL}.plist"
-        self._domain = f"gui/{os.getuid()}"
-
-    def text(self) -> str:
-        """Return the property list."""
-        return plistlib.dumps(
-            {
-                "Label": LABEL,
-                "ProgramArguments": worker_command(),
-                "EnvironmentVariables": identity(self._env),
-                "WorkingDirectory": "/",
-                "Umask": 0o077,
-                "ProcessType": "Background",
-                "RunAtLoad": True,
-                "KeepAlive": True,
-                "ThrottleInterval": RESTART_SECONDS,
-                "ExitTimeOut": 60,
-                "StandardOutPath": "/dev/null",
-                "StandardErrorPath": "/dev/null",
-            },
-            sort_keys=False,
-        ).decode()
-
-    def install(self) -> bool:
-        text = self.text()
-        if self.definition.is_file() and self.definition.read_text("utf-8") == text and self.state().running:
-            return False
-        self.definition.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self.definition, text.encode("utf-8"), mode=UNIT_MODE)
-        # A loaded agent keeps its old definition until it is unloaded.
-        _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
-        _checked(["launchctl", "bootstrap", self._domain, str(self.definition)], self._env)
-        return True
-
-    def state(self) -> UnitState:
-        try:
-            shown = _run(["launchctl", "print", f"{self._domain}/{LABEL}"], self._env)
-            running = shown.returncode == 0 and "state = running" in shown.stdout
-        except ServiceManagerUnavailable:
-            running = False
-        return UnitState(self.definition, self.definition.is_file(), running)
-
-    def remove(self) -> bool:
-        if not self.definition.is_file():
-            return False
-        _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
-        self.definition.unlink()
         return True
 
 

@@ -49,9 +49,9 @@ def test_an_agent_is_known_by_the_variable_that_it_sets(bed: Bed, variable: str)
 
 
 READING_OPTIONS = {
-    "--all", "--all-projects", "--as", "--body", "--body-file", "--docs", "--event", "--filter",
+    "--all", "--all-projects", "--as", "--body", "--body-file", "--docs", "--filter",
     "--floor", "--follow", "--forget", "--group", "--help", "--host", "--inbox", "--include-inbox",
-    "--json", "--kind", "--last", "--left-out", "--level", "--limit", "--lines", "--most", "--of", "--path",
+    "--json", "--kind", "--last", "--left-out", "--limit", "--lines", "--most", "--of", "--path",
     "--project", "--queries", "--reference", "--reset", "--resolution", "--root", "--session", "--since",
     "--skip-network", "--source", "--state", "--status", "--stay", "--stdin", "--tag", "--timeout", "--until-idle",
     "--updated-since", "--user", "-k",

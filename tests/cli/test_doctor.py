@@ -45,7 +45,7 @@ from memoryvault.services.device import SETTINGS_NOTE
 from memoryvault.services.health_report import health_report
 from memoryvault.services.stores import open_index
 from memoryvault.tasks.queue.enqueue import open_ledger
-from memoryvault.tasks.queue.units import service_manager
+from memoryvault.tasks.queue.units import SystemdUser
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import memory_with_readonly
@@ -466,7 +466,7 @@ def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager
 
 @contextmanager
 def a_dead_service(sandbox: Sandbox) -> Iterator[None]:
-    path = put(service_manager(sandbox.environment).definition, "[Unit]\n")
+    path = put(SystemdUser(sandbox.environment).definition, "[Unit]\n")
     yield
     path.unlink()
 

@@ -1,7 +1,6 @@
 """The worker as a service of the login: the files written, the manager's commands, and their removal."""
 
 import os
-import plistlib
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.queue.units import LaunchAgent, ServiceManagerUnavailable, SystemdUser, worker_command
+from memoryvault.tasks.queue.units import ServiceManagerUnavailable, SystemdUser
 
 
 class Machine:
@@ -109,21 +108,3 @@ def test_the_managers_own_words_are_passed_on(machine: Machine) -> None:
     machine.stand_in("systemctl", '*) echo "Failed to connect to bus" >&2; exit 1;;')
     with pytest.raises(ServiceManagerUnavailable, match="Failed to connect to bus"):
         SystemdUser(machine.env).install()
-
-
-def test_a_launch_agent_is_written_loaded_and_taken_out(machine: Machine) -> None:
-    machine.stand_in(
-        "launchctl",
-        f"bootstrap*) touch {machine.running};;",
-        f"bootout*) rm -f {machine.running};;",
-        f'print*) test -e {machine.running} && echo "state = running";;',
-    )
-    manager = LaunchAgent({**machine.env, "MEMORY_VAULT_PATH": "/notes/MemoryVault"})
-    assert manager.install()
-    described = plistlib.loads(manager.definition.read_bytes())
-    assert described["ProgramArguments"] == worker_command()
-    assert described["EnvironmentVariables"] == {"MEMORY_VAULT_PATH": "/notes/MemoryVault"}
-    assert not manager.install()
-    assert manager.remove()
-    assert not manager.state().running
-    assert not manager.definition.exists()
