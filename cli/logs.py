@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from ..runtime.errors import MemoryVaultError, SettingsError, UsageError
 from ..runtime.json_text import parse_json
