@@ -1,7 +1,4 @@
-"""Parsers: bad usage gives one line with the nearest right word; words and options may come in any order.
-
-A name that other tools use for a command, its word or its option is answered with ours.
-"""
+"""Parsers: bad usage gives one line with the nearest right word; words and options may come in any order."""
 
 from __future__ import annotations
 
@@ -14,39 +11,6 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ..runtime.errors import UsageError
-
-_REMOVED = "`memory dismiss` takes an entry out of use, `memory undo` takes back what MemoryVault wrote by itself"
-_COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "list": ("ls", "dir", "entries"),
-    "recall": ("find", "ask", "query", "grep"),
-    "show": ("get", "cat", "read", "view", "open"),
-    "save": ("add", "remember", "create", "new", "write", "store", "learn"),
-    "evolve": ("edit", "update", "change", "replace"),
-    "health": ("status", "stats"),
-    "doctor": ("check", "test", "verify"),
-    "init": ("setup", "install"),
-    "service up": ("start", "run"),
-    "console": ("web", "ui", "dashboard"),
-    "config show": ("settings", "set"),
-    "vault reindex": ("index", "sync", "rebuild"),
-    "review": ("approve", "reject", "pending", "proposals"),
-}
-INSTEAD: Mapping[str, str] = {
-    **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
-    **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
-}
-"""Other name -> what to do instead, as the end of an error message."""
-
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "repair": ("rebuild-index",),
-    "delete": ("rm", "cancel"),
-    "remove": ("rm", "cancel"),
-    "show": ("read",),
-}
-"""Other word after a command -> our words, of which a command has at most one."""
-
-OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
-"""Other option -> our option, which a command may have."""
 
 LEAST_ALIKE = 0.7
 """From what likeness on a word is taken for a misspelt one, 0 to 1: below, `bogus` would be `logs`."""
@@ -85,12 +49,10 @@ class OneLineParser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         choices = [str(choice) for choice in action.choices]
-        ours = next((word for word in WORDS.get(str(value), ()) if word in choices), "")
-        meant = "--help" if value == "help" else ours or nearest(str(value), [*choices, *self.elsewhere])
+        meant = nearest(str(value), [*choices, *self.elsewhere])
         if isinstance(action, argparse._SubParsersAction):
             meant = meant if meant in choices else self.elsewhere.get(meant, meant)
-            nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
-            hint = f"; {words}" if (words := nearest_one if ours else INSTEAD.get(str(value), nearest_one)) else ""
+            hint = f"; did you mean `{self.prog} {meant}`?" if meant else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
         hint = f"; did you mean {meant!r}?" if meant else ""
         wrong = f"is none of {', '.join(choices)}" if len(choices) > 1 else f"is not {choices[0]!r}"
@@ -103,7 +65,7 @@ class OneLineParser(argparse.ArgumentParser):
         known = self._option_string_actions
         wrong = next((word.partition("=")[0] for word in left if word.startswith("--") and word != "--"), None)
         if wrong is not None:
-            meant = ours if (ours := OPTIONS.get(wrong, "")) in known else nearest(wrong, known)
+            meant = nearest(wrong, known)
         else:  # `review list` for `review --list`
             meant = next((f"--{word}" for word in left if f"--{word}" in known), "")
         return f"; did you mean {meant}?" if meant else ""
