@@ -6,7 +6,6 @@ Standard library only: hooks load this when their snapshot is out of date.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import re
 import sys
@@ -232,7 +231,7 @@ def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str
     for name, raw in found.items():
         try:
             if name not in BY_NAME:
-                raise SettingsError(f"{path}: there is no setting {name}{_nearest(name)}")
+                raise SettingsError(f"{path}: there is no setting {name}; `memory config show --reference` lists them")
             values[name] = _from_toml(BY_NAME[name], raw, str(path), env)
             origins[name] = str(path)
         except SettingsError as error:
@@ -293,32 +292,8 @@ def _settings_of(document: Mapping[str, Any]) -> dict[str, Any]:
             found[section] = content
             continue
         for key, value in content.items():
-            name = f"{section}.{key}"
-            if isinstance(value, dict) and value and key in SECTIONS:
-                # `recall.k` below [recall] is told by that whole name.
-                found |= {f"{name}.{each}": inner for each, inner in value.items()}
-            else:
-                found[name] = value
+            found[f"{section}.{key}"] = value
     return found
-
-
-def _nearest(name: str) -> str:
-    """Return a hint: where it belongs, `; did you mean …?`, or the settings of the section, or the sections."""
-    first, _, meant = name.partition(".")
-    if meant in BY_NAME:
-        section, _, key = meant.partition(".")
-        return f": it stands below [{first}]; write `{key} = …` below [{section}]"
-    close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.75)
-    if not close:
-        key = name.rpartition(".")[2]
-        close = [row.name for row in SETTINGS if row.name.endswith("." + key)][:1]
-    if close:
-        return f"; did you mean {close[0]}?"
-    section = name.partition(".")[0]
-    if section in SECTIONS:
-        keys = ", ".join(f.name for f in dataclasses.fields(SECTIONS[section]))
-        return f"; [{section}] has: {keys}"
-    return f"; the sections are: {', '.join(SECTIONS)}"
 
 
 _CREDENTIALS = re.compile(r"://[^/]*@")
