@@ -106,7 +106,6 @@ COMMANDS: dict[str, Command] = {
         {
             "list": READS,
             "read": READS,
-            "--dry-run": READS,
             "--project": CHANGES,
             "write": PROPOSES,
             "rebuild-index": PROPOSES,

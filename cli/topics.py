@@ -6,7 +6,6 @@ import argparse
 from dataclasses import asdict
 
 from ..runtime.errors import UsageError
-from ..services.importing import HostMemory
 from ..services.journal import Actor, Journal
 from ..services.topics import Topics
 from ..tasks.queue.enqueue import request_indexing
@@ -14,16 +13,7 @@ from ..vault.automemory import TYPES
 from ..vault.project import project_of, project_slug
 from .arguments import refuse_options_of_others
 from .context import Context, current_folder
-from .output import (
-    COLUMN_CHARACTERS,
-    add_json,
-    counted,
-    cut,
-    note,
-    print_result,
-    print_rows,
-    result_path,
-)
+from .output import COLUMN_CHARACTERS, add_json, cut, note, print_result, print_rows, result_path
 from .save import read_body
 
 EPILOG = """example:
@@ -31,16 +21,12 @@ EPILOG = """example:
   memory vault topics write deploy --type project --description 'How this project is deployed' --body 'Tag, then push.'
   memory vault topics write deploy --append --body 'Rollback: push the tag before.'
   memory vault topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
-  memory vault topics import --dry-run         Claude Code's own notes, into the vault
 
 A topic that exists is changed only with --append, or with --replace and the hash that `read` printed.
 """
-BELONGS = {
-    **dict.fromkeys(
-        ("--type", "--description", "--name", "--replace", "--append", "--body", "--body-file"), ("write",)
-    ),
-    "--dry-run": ("import",),
-}
+BELONGS = dict.fromkeys(
+    ("--type", "--description", "--name", "--replace", "--append", "--body", "--body-file"), ("write",)
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -57,17 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", help="write: the text")
     body.add_argument("--body-file", help="write: a file with the text")
-    parser.add_argument("--dry-run", action="store_true", help="import: show what would be done; change nothing")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List, read, write, remove, repair or import."""
+    """List, read, write, remove or repair."""
     refuse_options_of_others(args, BELONGS)
-    if args.action == "import":
-        if args.project is not None or args.slug is not None:
-            raise UsageError("memory vault topics import brings in the notes of every project, and takes no name")
-        return _import(args, context)
     project = project_slug(args.project or "") or project_of(current_folder())
     if not project:
         raise UsageError("this folder belongs to no project: name one with --project")
@@ -126,20 +107,7 @@ def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     return 0
 
 
-def _import(args: argparse.Namespace, context: Context) -> int:
-    results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
-    if not args.dry_run and any(one.result in ("imported", "updated", "removed") for one in results):
-        request_indexing(context.settings)
-    told = [
-        f"{one.result}: {one.source}{f' -> {one.path}' * bool(one.path)}{f' ({one.why})' * bool(one.why)}"
-        for one in results
-        if one.result != "unchanged"
-    ]
-    none = f"nothing new in {counted(len(results), 'note')} of Claude Code"
-    return print_result(args, [asdict(one) for one in results], *(told or [none]))
-
-
 _ON_TOPICS = {
     "list": _list, "read": _read, "write": _write, "rm": _remove, "rebuild-index": _rebuild,
 }  # fmt: skip
-ACTIONS = (*_ON_TOPICS, "import")
+ACTIONS = tuple(_ON_TOPICS)

@@ -71,7 +71,7 @@ class HostMemory:
         self._cursors = Cursors(settings.state.state_db, SCAN)
         self._device = device or this_device()
 
-    def bring_in(self, *, dry_run: bool = False) -> list[ImportOutcome]:
+    def bring_in(self) -> list[ImportOutcome]:
         """Update the copies. Repeating it, also after a crash, changes nothing that is in step.
 
         Raises VaultUnavailable.
@@ -82,26 +82,23 @@ class HostMemory:
         seen = {str(file.path) for file in files}
         results = []
         with self._store.lock():
-            if not dry_run:
-                self._journal.recover()
+            self._journal.recover()
             cursors = self._cursors.all()
             for file in files:
                 if isinstance(file, InstructionFile):
                     try:
-                        results.append(self._follow(file, cursors.get(str(file.path)), run, dry_run))
+                        results.append(self._follow(file, cursors.get(str(file.path)), run))
                     except OUT_OF_REACH as error:
                         results.append(ImportOutcome(str(file.path), "refused", why=str(error)))
             for source, cursor in sorted(cursors.items()):
                 if source not in seen and _is_removed(Path(source), seen):
                     try:
-                        results += self._take_away(source, cursor, run, dry_run)
+                        results += self._take_away(source, cursor, run)
                     except OUT_OF_REACH as error:
                         results.append(ImportOutcome(source, "refused", why=str(error)))
         return results
 
-    def _follow(
-        self, file: InstructionFile, cursor: Mapping[str, Any] | None, run: str, dry_run: bool
-    ) -> ImportOutcome:
+    def _follow(self, file: InstructionFile, cursor: Mapping[str, Any] | None, run: str) -> ImportOutcome:
         source = str(file.path)
         if not file.project:
             return ImportOutcome(source, "no project")
@@ -112,26 +109,26 @@ class HostMemory:
         if own is None and cursor is not None and not cursor.get("gone"):  # The user has deleted or moved it.
             return ImportOutcome(source, "yours", cursor["path"])
         if own is not None and not is_as_written(own):
-            self._put_down(file, "", own.path, dry_run)
+            self._put_down(file, "", own.path)
             return ImportOutcome(source, "yours", own.path)
         path = own.path if own is not None else self._free_path(file)
         title, body = _texts(file)
         wanted = hash_as_written(_written(title, body))
         same = next((copy for copy in copies if hash_as_written(copy.body) == wanted), None)
         if own is None and same is not None:
-            self._put_down(file, file.digest, "", dry_run, gone=True)
+            self._put_down(file, file.digest, "", gone=True)
             return ImportOutcome(source, "unchanged", same.path)
         after = self._text(file, path, own, title, body)
-        if not dry_run and (own is None or after != own.text):
+        if own is None or after != own.text:
             # Without a digest, so that it is looked at again after a crash.
-            self._put_down(file, "", path, dry_run, gone=own is None)
+            self._put_down(file, "", path, gone=own is None)
             what = "imported" if own is None else "updated"
             change = Change(path, None if own is None else own.text, after)
             self._journal.commit([change], run=run, actor="import", what=f"{what} a note of claude")
-        self._put_down(file, file.digest, path, dry_run)
+        self._put_down(file, file.digest, path)
         return ImportOutcome(source, "imported" if own is None else "updated", path)
 
-    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Iterator[ImportOutcome]:
+    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str) -> Iterator[ImportOutcome]:
         """Archive the copy of a file that the host deleted, unless the copy was edited or deleted."""
         path = cursor["path"]
         before = text_of(self._store, path) if path else None
@@ -140,9 +137,8 @@ class HostMemory:
         if before is not None and not is_as_written(parse_text(path, before)):
             yield ImportOutcome(source, "yours", path)
             return
-        if not dry_run:
-            self._cursors.set(source, {"digest": "", "path": path, "gone": True})
-        if before is not None and not dry_run:
+        self._cursors.set(source, {"digest": "", "path": path, "gone": True})
+        if before is not None:
             archive = free_archive_path(self._store, path)
             text = self._store.render_edit(before, {"status": "archived"})
             changes = [Change(archive, None, text), Change(path, before, None)]
@@ -150,9 +146,8 @@ class HostMemory:
             path = archive
         yield ImportOutcome(source, "removed", path)
 
-    def _put_down(self, file: InstructionFile, digest: str, path: str, dry_run: bool, *, gone: bool = False) -> None:
-        if not dry_run:
-            self._cursors.set(str(file.path), {"digest": digest, "path": path, **({"gone": True} if gone else {})})
+    def _put_down(self, file: InstructionFile, digest: str, path: str, *, gone: bool = False) -> None:
+        self._cursors.set(str(file.path), {"digest": digest, "path": path, **({"gone": True} if gone else {})})
 
     def _copies(self, file: InstructionFile) -> Iterator[Entry]:
         """Yield the copies of the file, also those of other devices."""

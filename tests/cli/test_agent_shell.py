@@ -113,7 +113,7 @@ def files_of(bed: Bed) -> dict[str, bytes]:
         "idea surface maps", "idea archive maps", "idea delete maps", "idea keep maps", "idea restore maps",
         "vault scrub --apply",
         "vault topics write deploy --project other --type project --description d --body B",
-        "vault topics rm deploy", "vault topics import", "skills watchlist promote a b", "skills discover",
+        "vault topics rm deploy", "skills watchlist promote a b", "skills discover",
         "skills adapt", "skills index", "config model use x --yes", "jobs pause reflect.session",
         "jobs schedule run discovery", "service remove",
         "vault reindex --rebuild", "service worker --until-idle", "service up",

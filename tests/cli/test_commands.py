@@ -375,7 +375,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("recall", "how", "do", "we"), "do we; put words that belong together in quotes"),
         (("save", "fix", "a-slug", "Always this"), "Always this; give a text with --body, in quotes: --body 'TEXT'"),
         (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
-        (("vault", "topics", "check"), "rebuild-index, import ("),
+        (("vault", "topics", "check"), "rebuild-index ("),
         (("reflect", "old.jsonl"), "argument what: name one transcript with --session: --session old.jsonl ("),
     ],
 )
@@ -436,8 +436,6 @@ NOT_ALLOWED = "not allowed with argument"
         ("vault inbox --yes", "--yes belongs to `memory vault inbox triage`"),
         ("jobs retry 42 --all", "unrecognized arguments: --all"),
         ("jobs retry 42 --kind reflect.corpus", "--kind belongs to `memory jobs retry all`"),
-        ("vault topics rm deploy --dry-run", "--dry-run belongs to `memory vault topics import`"),
-        ("vault topics import --project shop", "every project"),
         ("vault topics write deploy --body x --body-file y", NOT_ALLOWED),
         ("config model --yes", "--yes belongs to `memory config model use`"),
         ("config model list a/model", "`memory config model use` changes to one"),

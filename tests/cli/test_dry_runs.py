@@ -22,7 +22,6 @@ LINES = {
     "vault inbox": ("vault inbox triage --dry-run",),
     "skills index": ("skills index --dry-run", "skills index --path {skills} --dry-run"),
     "import seed": ("import seed {repository} --dry-run",),
-    "vault topics": ("vault topics import --dry-run",),
     "skills discover": ("skills discover --dry-run",),
     "import migrate": ("import migrate contextvault {old} --dry-run",),
 }
