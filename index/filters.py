@@ -7,15 +7,14 @@
 
 Keywords may be written in any case; values with spaces are quoted. Tags, kinds and the like are
 compared whole, ignoring ASCII case; a group includes the groups below it.
-Dates are a day, a month, a year, `today`, `yesterday`, or an age such as `30d`, `2w`, `6m`,
-`1y`. A month or year counts from its first day: `created>2026-01` and `created>=2026-01` both
-take in January; `<=` runs through its last day and `=` means within it.
+Dates are a day, a month, or an age in days or weeks (`30d`, `2w`). A month counts from its
+first day: `created>2026-01` and `created>=2026-01` both take in January; `<=` runs through its
+last day and `=` means within it.
 """
 
 from __future__ import annotations
 
 import calendar
-import difflib
 import json
 import re
 import threading
@@ -47,21 +46,20 @@ _UNSAID = {"status": ACTIVE}
 """Values of a note without the property."""
 DATE_KEYS = frozenset({"created", "updated"})
 KEYS = frozenset({"tag", *TEXT_COLUMNS, *DATE_KEYS})
-_ALIASES = {"tags": "tag"}
 
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<open>\()
       | (?P<close>\))
-      | (?P<operator>!=|>=|<=|==|=|>|<)
+      | (?P<operator>!=|>=|<=|=|>|<)
       | (?P<word>[^\s()"'=<>!]+)
       | (?P<bad>\S)
     )""",
     re.VERBOSE,
 )
-_DATE = re.compile(r"^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:T.*)?$")
-_AGE = re.compile(r"^(\d{1,5})([dwmy])$", re.IGNORECASE)
+_DATE = re.compile(r"^(\d{4})-(\d{1,2})(?:-(\d{1,2}))?$")
+_AGE = re.compile(r"^(\d{1,5})([dw])$", re.IGNORECASE)
 MOST_CLAUSES = 200
 """SQLite refuses a condition of some hundreds of them, in words that damage to the index has, too."""
 MOST_NESTED = 50
@@ -246,7 +244,7 @@ class _Parser:
             what = self.tokens[self.position].text if self.position < len(self.tokens) else "the end"
             raise _usage(f"expected a clause such as tag=security, found {what!r}")
         written = self._take().text
-        key = _ALIASES.get(written.lower(), written.lower())
+        key = written.lower()
         if key in DATE_KEYS and self._keyword("since"):
             operator = ">="
         elif self._peek("operator"):
@@ -254,12 +252,10 @@ class _Parser:
         else:
             raise _usage(f"{written!r} is not a clause: write key=value")
         if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, n=1)
-            hint = f", did you mean {near[0]}?" if near else ""
-            raise _usage(f"unknown key {written!r}{hint} (allowed: {', '.join(sorted(KEYS))})")
+            raise _usage(f"unknown key {written!r} (allowed: {', '.join(sorted(KEYS))})")
         if not (self._peek("word") or self._peek("quoted")):
             raise _usage(f"{written} {operator} what? A value is missing")
-        return self._clause(key, "=" if operator == "==" else operator, self._take().text)
+        return self._clause(key, operator, self._take().text)
 
     def _clause(self, key: str, operator: str, value: str) -> Filter:
         if key in DATE_KEYS:
@@ -295,39 +291,20 @@ class _Parser:
 
 
 def _span(value: str, today: date) -> tuple[str, str]:
-    """Return the first and last ISO day of a date, month, year or age. Raises UsageError."""
-    lowered = value.lower()
-    if lowered in ("today", "yesterday"):
-        day = today - timedelta(days=lowered == "yesterday")
-        return day.isoformat(), day.isoformat()
+    """Return the first and last ISO day of a date, month or age. Raises UsageError."""
     if age := _AGE.match(value):
-        day = _subtract(today, int(age[1]), age[2].lower())
-        return day.isoformat(), day.isoformat()
+        day = (today - timedelta(days=int(age[1]) * (7 if age[2].lower() == "w" else 1))).isoformat()
+        return day, day
     match = _DATE.match(value)
     try:
         if match is None:
             raise ValueError
-        year, month, day_number = int(match[1]), match[2], match[3]
-        if month is None:
-            return date(year, 1, 1).isoformat(), date(year, 12, 31).isoformat()
-        if day_number is None:
-            last = calendar.monthrange(year, int(month))[1]
-            return date(year, int(month), 1).isoformat(), date(year, int(month), last).isoformat()
-        exact = date(year, int(month), int(day_number)).isoformat()
+        year, month = int(match[1]), int(match[2])
+        days = (int(match[3]),) * 2 if match[3] else (1, calendar.monthrange(year, month)[1])
+        first, last = (date(year, month, day).isoformat() for day in days)
     except ValueError:
-        raise _usage(f"{value!r} is not a date: write 2026-01-31, 2026-01, 2026, or an age such as 30d") from None
-    return exact, exact
-
-
-def _subtract(today: date, count: int, unit: str) -> date:
-    try:
-        if unit in "dw":
-            return today - timedelta(days=count * (7 if unit == "w" else 1))
-        months = today.year * 12 + today.month - 1 - count * (12 if unit == "y" else 1)
-        year, month = divmod(months, 12)
-        return date(year, month + 1, min(today.day, calendar.monthrange(year, month + 1)[1]))
-    except (OverflowError, ValueError, calendar.IllegalMonthError):
-        return date.min
+        raise _usage(f"{value!r} is not a date: write 2026-01-31, 2026-01, or an age such as 30d or 2w") from None
+    return first, last
 
 
 def _shifted(day: str, days: int) -> str:
