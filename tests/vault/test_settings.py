@@ -88,13 +88,11 @@ def test_the_documented_variables_work() -> None:
          " research.searxng is something else, but must be an address"),
         ("[recall]\ncore_word = 5\n", " there is no setting recall.core_word; did you mean recall.core_words?"),
         ("[recall]\nfoo = {a = 1}\n", " there is no setting recall.foo; did you mean recall.k?"),
-        ("[research]\nrecall.k = 5\n",
-         " there is no setting research.recall.k: it stands below [research]; write `k = …` below [recall]"),
         ("k = 5\n", " there is no setting k; did you mean recall.k?"),
         ("[mcp]\nsave = false\n", " there is no setting mcp.save; [mcp] has: tools"),
         ("[zebra]\nstripes = 1\n", " there is no setting zebra.stripes; the sections are: "),
-        ("[recall\nk = 1\n", "1: not valid TOML"),
-        ('[recall]\nk = 1\nx = "', "3: not valid TOML"),
+        ("[recall\nk = 1\n", " not valid TOML: "),
+        ('[recall]\nk = 1\nx = "', " not valid TOML: "),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_named_with_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
