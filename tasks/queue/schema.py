@@ -216,10 +216,6 @@ def unavailable(path: Path, error: Exception) -> QueueUnavailable:
         return damaged(path, error)
     if "locked" in str(error):
         return QueueUnavailable(f"{path} is locked by another program; nothing was written, try again")
-    if "readonly" in str(error):
-        return QueueUnavailable(f"{path} cannot be written (read-only folder or disk); make it writable again")
-    if "full" in str(error):
-        return QueueUnavailable(f"{path} cannot grow: the disk is full; free some space")
     if is_of_file_system(error):
         return QueueUnavailable(explain_file_system(path, error))
     return QueueUnavailable(f"cannot use {path}: {error}")
