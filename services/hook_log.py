@@ -25,7 +25,7 @@ class HookRun(NamedTuple):
 
     event: str
     at: float
-    """Unix time; 0 if the line has none."""
+    """Unix time."""
     ms: float | None
     result: str | None
     is_degraded: bool
@@ -96,7 +96,7 @@ def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
 
 def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
     for raw in lines:
-        with suppress(ValueError):
+        with suppress(ValueError):  # Torn.
             line = parse_json(raw) if b'"hook"' in raw else None
             if isinstance(line, dict):
                 run = run_of(line)
@@ -105,26 +105,20 @@ def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
 
 
 def run_of(line: Mapping[str, Any]) -> HookRun | None:
-    """Return the hook run of a line in the log; None if it is about something else."""
+    """Return the hook run of a line in the log; None if it is about something else. Raises ValueError for a line
+    without a time."""
     if line.get("event") != "hook":
         return None
     ms, result = line.get("duration_ms"), line.get("result")
     is_number = isinstance(ms, int | float) and not isinstance(ms, bool)
     return HookRun(
         event=str(line.get("hook")),
-        at=_time_of(line),
+        at=datetime.fromisoformat(str(line.get("time"))).timestamp(),
         ms=ms if is_number else None,
         result=None if result is None else str(result),
         is_degraded="degraded" in line,
         host=str(line.get("host", "")),
     )
-
-
-def _time_of(line: Mapping[str, Any]) -> float:
-    try:
-        return datetime.fromisoformat(str(line.get("time"))).timestamp()
-    except ValueError:
-        return 0.0
 
 
 def week_before(now: float) -> float:
