@@ -75,14 +75,9 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
             retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
             conn.execute("BEGIN IMMEDIATE")
-            try:
-                _create_tables(conn, path)
-                yield conn
-            except BaseException:
-                if conn.in_transaction:  # SQLite may have rolled back already, as on a full disk.
-                    conn.execute("ROLLBACK")
-                raise
-            conn.execute("COMMIT")
+            _create_tables(conn, path)
+            yield conn
+            conn.execute("COMMIT")  # After an error the closing rolls back.
     except (*DATABASE_ERRORS, OSError) as error:
         raise _unavailable(path, error) from error
 

@@ -262,21 +262,17 @@ def version_of(conn: sqlite3.Connection) -> int:
 
 
 def _create_tables(conn: sqlite3.Connection) -> None:
-    """Create the tables of a new file. Safe when several processes call it at once."""
+    """Create the tables of a new file. Safe when several processes call it at once. The caller closes the connection
+    after an error, which rolls back."""
     if version_of(conn):
         return
     conn.execute("BEGIN IMMEDIATE")
-    try:
-        if not version_of(conn):  # Another process may have created them while this one waited for the lock.
-            for statement in TABLES:
-                conn.execute(statement)
-            kill_point("create-tables")
-            conn.execute(f"PRAGMA user_version = {VERSION:d}")
-        conn.execute("COMMIT")
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute("ROLLBACK")
-        raise
+    if not version_of(conn):  # Another process may have created them while this one waited for the lock.
+        for statement in TABLES:
+            conn.execute(statement)
+        kill_point("create-tables")
+        conn.execute(f"PRAGMA user_version = {VERSION:d}")
+    conn.execute("COMMIT")
 
 
 def _require_version(conn: sqlite3.Connection, path: Path) -> None:
