@@ -28,7 +28,7 @@ from ..hooks.install import (
     started_by,
     switched_off,
 )
-from ..hooks.wiring import CLAUDE, WIRINGS, hook_argv, is_wired, wired_events
+from ..hooks.wiring import CLAUDE, WIRINGS, is_wired, wired_events
 from ..runtime.background import may_start
 from ..runtime.days import SECONDS_PER_DAY
 from ..runtime.errors import EntryNotFound, MemoryVaultError
@@ -133,8 +133,6 @@ def hooks_wired(context: Context) -> Finding:
             other = started[0] if started else argv[0]
             todo = "run `memory init` to use this one"
             return Finding("hooks", "note", f"they start another installation, {other}", todo)
-    if any(argv != hook_argv(event, launcher) for event, argv in found.items()):
-        return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
     return Finding("hooks", "ok", ", ".join(sorted(found)))
 
 

@@ -100,18 +100,7 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
         (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
         (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
     ]
-    try:
-        os.posix_spawn(
-            python,
-            argv,
-            env,
-            file_actions=null,
-            setsid=True,
-            setsigmask=[],
-            setsigdef=DEFAULT_SIGNALS,
-        )
-    except NotImplementedError:
-        _fork_and_run(argv, env)
+    os.posix_spawn(python, argv, env, file_actions=null, setsid=True, setsigmask=[], setsigdef=DEFAULT_SIGNALS)
     return True
 
 
@@ -123,15 +112,3 @@ def _close_descriptors_on_exec() -> None:
                 os.set_inheritable(int(name), False)
             except OSError:
                 continue  # The descriptor of the listing itself, closed by now.
-
-
-def _fork_and_run(argv: list[str], env: dict[str, str]) -> None:
-    if os.fork():
-        return
-    try:
-        os.setsid()
-        for stream in (0, 1, 2):
-            os.dup2(os.open("/dev/null", os.O_RDWR), stream)
-        os.execve(argv[0], argv, env)
-    finally:
-        os._exit(127)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..runtime.json_text import parse_json
 from ..runtime.settings import Settings
-from .install import Json, add_to_file, lines_by_hand, read_settings, remove_from_file
+from .install import Json, add_to_file, read_settings, remove_from_file
 
 EXTENSION = "memoryvault"
 VERSION = "1"
@@ -49,11 +49,6 @@ def is_current_manifest(settings: Settings) -> bool:
     """Return whether the manifest is as `install_manifest` writes it. Raises SettingsError."""
     document = read_settings(manifest_file(settings))
     return _with_ours(document) == document
-
-
-def manifest_by_hand() -> str:
-    """Return the manifest's text, for a user who writes it."""
-    return lines_by_hand(_with_ours)
 
 
 def why_no_hook_runs(settings: Settings) -> str:

@@ -234,7 +234,7 @@ def add_to_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json]
     if updated == document:
         return False, None
     backup = None
-    by_hand = lines_by_hand(add)
+    by_hand = _dump(add({}), None).decode("utf-8")
     if before is not None and not os.access(path, os.W_OK):
         raise HostFileUnwritable(f"{path} is read-only", by_hand)
     was_copied = _copy_of(path).exists()
@@ -251,17 +251,11 @@ def add_to_file(path: Path, add: Callable[[Json], Json], remove: Callable[[Json]
     return True, backup
 
 
-def lines_by_hand(add: Callable[[Json], Json]) -> str:
-    """Return the text of a file that has nothing but what `add` puts into it."""
-    return _dump(add({}), None).decode("utf-8")
-
-
 class HostFileUnwritable(SettingsError):
-    """A host's file is read-only; `by_hand`: what to put into it, or into the `files` that it names."""
+    """A host's file is read-only; `by_hand`: what to put into it."""
 
-    def __init__(self, problem: str, by_hand: str, files: str = "it") -> None:
-        super().__init__(f"{problem}; put the lines that are printed above into {files} by hand")
-        self.problem = problem
+    def __init__(self, problem: str, by_hand: str) -> None:
+        super().__init__(f"{problem}; put the lines that are printed above into it by hand")
         self.by_hand = by_hand
 
 

@@ -224,13 +224,10 @@ def format_reminder(vault: str, markers: str, session: str, log_file: str) -> st
 def count_silent_days(markers: str, session: str, now: float) -> int:
     """Return whole days since a session was last reflected or, if none ever was, since the oldest one's last event;
     else 0."""
-    try:
-        reflected = [_age(marker_path(markers, sid, REFLECTED), now) for sid in list_markers(markers, REFLECTED)]
-        if reflected:
-            return int(min(reflected) // SECONDS_PER_DAY)
-        unreflected = [_age(marker_path(markers, sid), now) for sid in list_markers(markers, START) if sid != session]
-    except OSError:
-        return 0
+    reflected = [_age(marker_path(markers, sid, REFLECTED), now) for sid in list_markers(markers, REFLECTED)]
+    if reflected:
+        return int(min(reflected) // SECONDS_PER_DAY)
+    unreflected = [_age(marker_path(markers, sid), now) for sid in list_markers(markers, START) if sid != session]
     return int(max(unreflected, default=0.0) // SECONDS_PER_DAY)
 
 

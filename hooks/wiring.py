@@ -10,7 +10,6 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from ..runtime.errors import SettingsError
 from ..runtime.settings import Settings
@@ -20,8 +19,6 @@ from .extension import (
     has_manifest,
     install_manifest,
     is_current_manifest,
-    manifest_by_hand,
-    manifest_file,
     uninstall_manifest,
     why_no_hook_runs,
 )
@@ -32,7 +29,6 @@ from .install import (
     HostWiring,
     Json,
     WiringOutcome,
-    add_entries,
     argv_of,
     claude_is_wired,
     entries_of,
@@ -43,7 +39,6 @@ from .install import (
     is_ours,
     is_outdated,
     launcher_in,
-    lines_by_hand,
     precompile,
     read_settings,
     switched_off,
@@ -123,16 +118,10 @@ def install_for(host: str, settings: Settings) -> WiringOutcome:
     if wiring.shape == "plugin":
         write_launcher(launcher_in(settings.state_root))
         return WiringOutcome(file_of(wiring, settings), _install_plugin(wiring, settings), warnings=warnings)
-    if host != "gemini":
-        return replace(install_entries(wiring, settings), warnings=warnings)
-    try:
-        outcome = install_entries(wiring, settings)
-        return replace(outcome, changed=install_manifest(settings) or outcome.changed, warnings=warnings)
-    except HostFileUnwritable as error:
-        entries = lines_by_hand(partial(add_entries, wiring, launcher=launcher_in(settings.state_root)))
-        files = ((manifest_file(settings), manifest_by_hand()), (wiring.file(settings), entries))
-        by_hand = "\n".join(f"{file}:\n{text}" for file, text in files)
-        raise HostFileUnwritable(error.problem, by_hand, "these two files") from error
+    outcome = install_entries(wiring, settings)
+    if host == "gemini":
+        outcome = replace(outcome, changed=install_manifest(settings) or outcome.changed)
+    return replace(outcome, warnings=warnings)
 
 
 def wire_actions(host: str, settings: Settings, *, on: bool) -> WiringOutcome:

@@ -120,10 +120,7 @@ def _vector_extension() -> str:
 
     Raises ImportError, which is not cached: a worker may outlive an installation.
     """
-    try:
-        spec = importlib.util.find_spec("sqlite_vec")
-    except ValueError as error:  # it was taken out of sys.modules
-        raise ImportError("sqlite_vec") from error
+    spec = importlib.util.find_spec("sqlite_vec")
     folders = spec.submodule_search_locations if spec is not None else None
     if not folders:
         raise ImportError("sqlite_vec")

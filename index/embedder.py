@@ -162,10 +162,7 @@ def missing_library(location: ModelLocation) -> str | None:
 
 
 def _is_importable(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ValueError:  # it was taken out of sys.modules
-        return False
+    return importlib.util.find_spec(name) is not None
 
 
 def _location_of_folder(name: str, folder: Path) -> ModelLocation:

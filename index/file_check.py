@@ -7,7 +7,6 @@ threads, for which a recall waits only as long as it has time.
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 import time
@@ -26,9 +25,6 @@ MAX_WAIT_SECONDS = 0.08
 """A disk that has not read ten files by then is asleep or gone."""
 MAX_WAIT_WITHOUT_DEADLINE_SECONDS = 2.0
 """The same for a recall without a deadline."""
-BLOCKED_SECONDS, MAX_WAIT_WHILE_BLOCKED_SECONDS = 0.05, 0.01
-"""While a check has run for BLOCKED_SECONDS, the next ones get only the latter: a thousand times what they take where
-the disk answers, since only one file may be blocked."""
 MAX_RUNNING_CHECKS = 32
 """Most threads that may be blocked. Beyond that the disk counts as dead, and no more are started."""
 
@@ -59,9 +55,7 @@ class FileChecker:
 
     def __init__(self, vault: Path) -> None:
         self._vault = vault
-        self._running: dict[int, float] = {}
-        """The start of each check that runs, in monotonic seconds."""
-        self._number = itertools.count()
+        self._running = 0
         self._lock = threading.Lock()
 
     def check(self, rows: Sequence[EntryRow], deadline: float | None) -> dict[int, FileCheck]:
@@ -78,20 +72,14 @@ class FileChecker:
                     checks[row.rowid] = self._check(row)
             finally:
                 with self._lock:
-                    del self._running[number]
+                    self._running -= 1
                 done.set()
 
         now = time.monotonic()
-        number = next(self._number)
         with self._lock:
-            may_start = len(self._running) < MAX_RUNNING_CHECKS
-            is_blocked = any(now - start > BLOCKED_SECONDS for start in self._running.values())
-            if may_start:
-                self._running[number] = now
-        wait = MAX_WAIT_WITHOUT_DEADLINE_SECONDS if deadline is None else MAX_WAIT_SECONDS
-        latest = now + (MAX_WAIT_WHILE_BLOCKED_SECONDS if is_blocked else wait)
-        if deadline is not None:
-            latest = min(latest, deadline)
+            may_start = self._running < MAX_RUNNING_CHECKS
+            self._running += may_start
+        latest = now + MAX_WAIT_WITHOUT_DEADLINE_SECONDS if deadline is None else min(deadline, now + MAX_WAIT_SECONDS)
         if may_start:
             threading.Thread(target=run, name="files", daemon=True).start()
             done.wait(max(0.0, latest - time.monotonic()))

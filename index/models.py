@@ -6,6 +6,7 @@ import logging
 import statistics
 import time
 from collections.abc import Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,17 +47,13 @@ class KnownModel:
 
 def model_in_force(index_db: Path, setting: str) -> str:
     """Return the name of the model that answers: the one whose vectors are complete, else that of the settings."""
-    try:
-        connection = database.open_reader(index_db, vectors=False)
-    except IndexUnavailable:
-        return model_name(setting)
-    try:
-        with database.translate_errors(index_db):
-            row = connection.execute("SELECT name FROM model_in_force").fetchone()
-    except IndexUnavailable:
-        row = None  # damaged: the next writer finds out
-    finally:
-        connection.close()
+    row = None
+    with (
+        suppress(IndexUnavailable),
+        database.translate_errors(index_db),
+        closing(database.open_reader(index_db, vectors=False)) as connection,
+    ):
+        row = connection.execute("SELECT name FROM model_in_force").fetchone()
     return str(row[0]) if row else model_name(setting)
 
 

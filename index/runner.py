@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..runtime.errors import ModelUnavailable
@@ -201,9 +202,6 @@ def release_memory() -> None:
 
     Takes a millisecond after each tenth of a second of work: without it the heap grows by 150 MB over a drain.
     """
-    if sys.platform != "linux":
-        return
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError):  # pragma: no cover - another C library
-        return
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # Another C library.
+            ctypes.CDLL(None).malloc_trim(0)

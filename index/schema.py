@@ -172,14 +172,9 @@ def user_version(connection: apsw.Connection) -> int:
 
 
 def create(connection: apsw.Connection) -> None:
-    """Create what a new database lacks, in one transaction."""
+    """Create what a new database lacks, in one transaction, which the caller ends by closing where it fails."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
-        for statement in _STATEMENTS:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite rolls back by itself after some errors (a full disk, say).
-            connection.execute("ROLLBACK")
-        raise
+    for statement in _STATEMENTS:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")

@@ -76,9 +76,4 @@ def set_aside(path: Path) -> Path:
 
 def name_aside(base: Path) -> Path:
     """Return the new name that `set_aside` gives to a database now."""
-    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    kept_as, number = base.with_name(f"{base.name}.damaged-{stamp}"), 1
-    while kept_as.exists():
-        number += 1
-        kept_as = base.with_name(f"{base.name}.damaged-{stamp}-{number}")
-    return kept_as
+    return base.with_name(f"{base.name}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")

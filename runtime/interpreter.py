@@ -1,8 +1,8 @@
 """The one place that imports private modules of the interpreter: hooks run in the user's turn.
 
 A bare interpreter starts in 8 ms. To that `threading` would add 5 ms, `socket` 11, `json` 9, `sqlite3` 7, `signal` 6
-and `hashlib` 3; the C modules behind them add less than one together. Where a C module is missing or different, the
-public one takes its place: slower, the same result. `_thread` is documented and always there. Light module.
+and `hashlib` 3; the C modules behind them add less than one together. Where the scanner of JSON or SQLite's module is
+different, the public one takes its place: slower, the same result. `_thread` is documented. Light module.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ DEFAULT_SIGNALS = (SIGCHLD, SIGHUP, SIGINT, SIGTERM)
 
 def quote(text: str) -> str:
     """Format `text` as a JSON string, ASCII only."""
-    try:
-        from _json import encode_basestring_ascii
-    except ImportError:  # pragma: no cover - an interpreter without the accelerator
-        from json.encoder import encode_basestring_ascii
+    from _json import encode_basestring_ascii
+
     return encode_basestring_ascii(text)
 
 
@@ -67,10 +65,8 @@ class _ScannerContext:
 
 def short_hash(data: bytes) -> str:
     """Return 16 hexadecimal digits of BLAKE2b."""
-    try:
-        from _blake2 import blake2b
-    except ImportError:  # pragma: no cover - an interpreter built without it
-        from hashlib import blake2b
+    from _blake2 import blake2b
+
     return blake2b(data, digest_size=8).hexdigest()
 
 
@@ -86,13 +82,9 @@ def peer_uid(connection: Any) -> int:
 
 
 def socket_module() -> Any:
-    """Return `socket`, or the C module that has its constants and its class."""
-    try:
-        import _socket
-    except ImportError:  # pragma: no cover - an interpreter that links it under another name
-        import socket
+    """Return the C module that has the constants and the class of `socket`."""
+    import _socket
 
-        return socket
     return _socket
 
 

@@ -40,15 +40,11 @@ def file_identity(path: Path | str) -> tuple[int, int] | None:
 
 def require_folder(vault: Path) -> None:
     """Raise VaultUnavailable, with what to do, if the vault is not a readable folder."""
-    other = "correct MEMORY_VAULT_PATH if that is set, or choose another by `memory init --vault FOLDER`"
-    try:
-        is_folder = stat.S_ISDIR(os.stat(vault).st_mode)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise VaultUnavailable(f"the vault {vault} is not there: mount it; {other}") from error
-    except OSError as error:
-        raise VaultUnavailable(f"the vault {vault} cannot be looked into ({error.strerror}); {other}") from error
-    if not is_folder:
-        raise VaultUnavailable(f"the vault {vault} is a file, not a folder: move that away; {other}")
+    if not os.path.isdir(vault):
+        raise VaultUnavailable(
+            f"the vault {vault} is not there: mount it; correct MEMORY_VAULT_PATH if that is set, or choose another by "
+            "`memory init --vault FOLDER`"
+        )
 
 
 def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueUnavailable) -> None:
@@ -56,11 +52,9 @@ def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueU
     try:
         state.ensure()
     except OSError as error:
-        place, why = error.filename or state.root, error.strerror
-        if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            why = "there is a file where a folder is wanted"
+        place = f"{error.filename or state.root}: {error.strerror}"
         raise unavailable(
-            f"the state folder {state.root} cannot be used ({place}: {why}); mend that, or name another place with "
+            f"the state folder {state.root} cannot be used ({place}); mend that, or name another place with "
             "MEMORY_STATE_DIR"
         ) from error
 
@@ -215,29 +209,11 @@ def remove_empty(folder: Path, vault: Path) -> None:
         folder = folder.parent
 
 
-def describe_file_system(path: Path | str) -> str:
-    """Return the file system of `path`, as `9p, mounted at /mnt/share`; '' where it is not known."""
-    real = os.path.realpath(path)
-    best, kind = "", ""
-    try:
-        with open("/proc/self/mounts", encoding="utf-8", errors="replace") as mounts:
-            for line in mounts:
-                _, place, found, *_ = line.split()
-                place = place.replace("\\040", " ")
-                if (real == place or real.startswith(place.rstrip("/") + "/")) and len(place) >= len(best):
-                    best, kind = place, found
-    except (OSError, ValueError):
-        return ""
-    return f"{kind}, mounted at {best}" if kind else ""
-
-
 def explain_file_system(path: Path | str, error: object) -> str:
     """Return what a database's input or output error at `path` means, and what to do."""
-    where = describe_file_system(path)
-    named = f" ({where})" if where else ""
     return (
-        f"{path} cannot be used ({error}): its file system{named} fails, or cannot share memory "
-        "between processes as SQLite needs it; put the state folder on a local disk: set MEMORY_STATE_DIR"
+        f"{path} cannot be used ({error}): its file system fails, or cannot share memory between processes as SQLite "
+        "needs it; put the state folder on a local disk: set MEMORY_STATE_DIR"
     )
 
 

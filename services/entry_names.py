@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -22,7 +21,6 @@ LIVING = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
 MOST_NAMED = 8
 """How many matching entries an error names."""
 MOST_MEANT, MOST_COMPARED, LEAST_ALIKE = 3, 2_000, 0.75
-_FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 
 
 def refuse_secrets(*names: str | None) -> None:
@@ -163,12 +161,9 @@ def find_by_fingerprint(store: VaultStore, fingerprint: str) -> list[Entry]:
     """Find every entry with this fingerprint, whatever its status and folder, sorted by path.
 
     YAML is parsed only where the bytes of the fingerprint occur. A file that vanishes or cannot be read is skipped.
-    Raises VaultUnavailable when the vault is gone, ValueError for a text that is no fingerprint.
+    Raises VaultUnavailable when the vault is gone.
     """
-    if _FINGERPRINT.fullmatch(fingerprint) is None:
-        raise ValueError(f"not a fingerprint: {fingerprint!r}")
     candidates = sorted(path for path, data in store.contents() if fingerprint.encode("ascii") in data)
-    store.require_vault()  # a vault that was unmounted half-way has not been searched
     found = [entry for entry in store.readable(candidates) if entry.fingerprint == fingerprint]
-    store.require_vault()
+    store.require_vault()  # A vault that was unmounted half-way has not been searched.
     return found

@@ -24,7 +24,7 @@ class HookRun(NamedTuple):
 
     event: str
     at: float
-    """Unix time; 0 if the line has none."""
+    """Unix time."""
     ms: float | None
     result: str | None
     is_degraded: bool
@@ -95,30 +95,24 @@ def read_hook_runs(log_file: Path, since: float) -> Iterator[HookRun]:
 
 def _runs_in(lines: Iterable[bytes], since: float) -> Iterator[HookRun]:
     for line in json_objects(raw for raw in lines if b'"hook"' in raw):
-        with suppress(ValueError):
+        with suppress(ValueError):  # Without a time.
             run = run_of(line)
             if run is not None and run.at >= since:
                 yield run
 
 
 def run_of(line: Mapping[str, Any]) -> HookRun | None:
-    """Return the hook run of a line in the log; None if it is about something else."""
+    """Return the hook run of a line in the log; None if it is about something else. Raises ValueError for a line
+    without a time."""
     if line.get("event") != "hook":
         return None
     ms, result = line.get("duration_ms"), line.get("result")
     is_number = isinstance(ms, int | float) and not isinstance(ms, bool)
     return HookRun(
         event=str(line.get("hook")),
-        at=_time_of(line),
+        at=datetime.fromisoformat(str(line.get("time"))).timestamp(),
         ms=ms if is_number else None,
         result=None if result is None else str(result),
         is_degraded="degraded" in line,
         host=str(line.get("host", "")),
     )
-
-
-def _time_of(line: Mapping[str, Any]) -> float:
-    try:
-        return datetime.fromisoformat(str(line.get("time"))).timestamp()
-    except ValueError:
-        return 0.0

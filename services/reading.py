@@ -58,9 +58,6 @@ class ModelReader:
         try:
             again = self._second(message.text, message.before, spans)
         except (RequestFailed, ModelUnavailable) as error:
-            why = error.__cause__
-            if isinstance(why, ServiceUnavailable) and not isinstance(why.__cause__, TimeoutError):
-                raise  # The service is gone, and the small model with it.
             log.warning("messages are read by the small model alone: %s", error)
             self._second = None
             return reading
@@ -120,8 +117,8 @@ class SessionReader(Closing):
     """Reads with the model until it fails, and with n-grams from then on. Use it as a context manager."""
 
     def __init__(self, settings: Settings | None, *, start: bool = True, insist: bool = False) -> None:
-        """`insist`: `read` raises ModelUnavailable instead of going on without the model, if the service fails twice at
-        a message, or does not answer though the model is installed and it may be started."""
+        """`insist`: `read` raises ModelUnavailable instead of going on without the model, if the service fails at a
+        message, or does not answer though the model is installed and it may be started."""
         self._words = NgramReader()
         self._insists = insist
         self._awaits_service = (
@@ -159,7 +156,9 @@ class SessionReader(Closing):
         """See Reader. Raises ModelUnavailable if it insists."""
         if self._model is not None:
             try:
-                return self._read_by(self._model, message)
+                reading = self._model.read(message)
+                self._answered = self._model.name
+                return reading
             except RequestFailed as error:
                 if self._insists:
                     raise ModelUnavailable(str(error)) from error
@@ -171,13 +170,3 @@ class SessionReader(Closing):
                 log.info("the rest of this session is read without the model: %s", error)
                 self.close()
         return self._words.read(message)
-
-    def _read_by(self, model: ModelReader, message: Message) -> MessageReading:
-        try:
-            reading = model.read(message)
-        except RequestFailed:
-            if not self._insists:
-                raise
-            reading = model.read(message)  # A passing fault is over when it is asked again.
-        self._answered = model.name
-        return reading

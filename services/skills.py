@@ -130,9 +130,8 @@ def _with_skills(cwd: str, home: str) -> Path | None:
     for each in (folder, *folder.parents):
         if str(each) in ("/", os.path.realpath(home)):
             return None
-        with suppress(OSError):
-            if (each / ".claude" / "skills").is_dir():
-                return each
+        if os.path.isdir(each / ".claude" / "skills"):
+            return each
     return None
 
 

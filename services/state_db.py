@@ -41,7 +41,7 @@ _TABLES = (
         spent    INTEGER,           -- null until settled: a crash in between counts as all of it
         day      TEXT NOT NULL,     -- local date, YYYY-MM-DD
         at       REAL NOT NULL      -- unix seconds
-    )
+    ) STRICT
     """,
     "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
     "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
@@ -49,14 +49,14 @@ _TABLES = (
     CREATE TABLE cursor (           -- how far a scan has come in one of its sources
         scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
         source     TEXT NOT NULL,
-        value      TEXT NOT NULL,   -- JSON, the scan's own
+        value      TEXT NOT NULL CHECK (json_valid(value)),   -- the scan's own
         updated_at REAL NOT NULL,
         PRIMARY KEY (scan, source)
-    )
+    ) STRICT
     """,
 )
 
-SHAPE = Shape(_TABLES, VERSION, [("cursor", "value")])
+SHAPE = Shape(_TABLES, VERSION)
 
 
 @contextmanager
@@ -75,14 +75,9 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
             retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
             conn.execute("BEGIN IMMEDIATE")
-            try:
-                _create_tables(conn, path)
-                yield conn
-            except BaseException:
-                if conn.in_transaction:  # SQLite may have rolled back already, as on a full disk.
-                    conn.execute("ROLLBACK")
-                raise
-            conn.execute("COMMIT")
+            _create_tables(conn, path)
+            yield conn
+            conn.execute("COMMIT")  # After an error the closing rolls back.
     except (*DATABASE_ERRORS, OSError) as error:
         raise _unavailable(path, error) from error
 

@@ -290,8 +290,6 @@ class _PlanBuilder:
             names = os.listdir(self._store.vault / folder)
         except FileNotFoundError:  # The folder was moved; another step of this undo moves it back.
             return False
-        except OSError:
-            return True
         ours = {path, *(note.path for note in self._beside(folder))}
         return any(not name.startswith(".") and f"{folder}/{name}" not in ours for name in names)
 

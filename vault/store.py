@@ -361,7 +361,7 @@ class VaultStore:
             except (FileExistsError, NotADirectoryError) as error:
                 raise PathRefused(f"{new_relative!r} cannot be made: part of its path is a file") from error
             except OSError as error:
-                raise self._not_writable(new_relative, new, error) from error
+                raise self._not_writable(new_relative, error) from error
 
     def is_taken(self, relative: str) -> bool:
         """Whether there is a folder that is not empty, or anything else of that name. Raises PathRefused."""
@@ -385,7 +385,7 @@ class VaultStore:
             except FileNotFoundError:
                 return
             except OSError as error:
-                raise self._not_writable(relative, path, error) from error
+                raise self._not_writable(relative, error) from error
 
     def clean_temporaries(self, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
         """Delete temporary files that killed writers left behind; return their number."""
@@ -471,7 +471,7 @@ class VaultStore:
         except (FileExistsError, NotADirectoryError) as error:
             raise PathRefused(f"{relative!r} cannot be written: part of its path is a file") from error
         except OSError as error:
-            raise self._not_writable(relative, path, error) from error
+            raise self._not_writable(relative, error) from error
         self._place(path, relative, data)
 
     def _place(self, path: Path, shown: str, data: bytes) -> None:
@@ -489,7 +489,7 @@ class VaultStore:
         except FileExistsError as error:
             raise EntryExists(f"there is already an entry {shown}") from error
         except OSError as error:
-            raise self._not_writable(shown, path, error) from error
+            raise self._not_writable(shown, error) from error
 
     @staticmethod
     def _link(temporary: Path, path: Path) -> None:
@@ -518,7 +518,7 @@ class VaultStore:
                     os.unlink(temporary)
             sync_folder(path.parent)
         except OSError as error:
-            raise self._not_writable(shown, path, error) from error
+            raise self._not_writable(shown, error) from error
 
     def _unlink(self, path: Path, shown: str, expected_hash: str | None) -> None:
         self._require_open()
@@ -530,7 +530,7 @@ class VaultStore:
         except FileNotFoundError as error:  # Another machine with the same vault was faster.
             raise EntryNotFound(f"there is no entry {shown}") from error
         except OSError as error:
-            raise self._not_writable(shown, path, error) from error
+            raise self._not_writable(shown, error) from error
 
     def _write_temporary(self, folder: Path, data: bytes, mode: int | None) -> Path:
         name = f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}{TEMPORARY_SUFFIX}"
@@ -552,20 +552,9 @@ class VaultStore:
             raise
         return temporary
 
-    def _not_writable(self, shown: str, path: Path, error: OSError) -> VaultUnavailable:
+    def _not_writable(self, shown: str, error: OSError) -> VaultUnavailable:
         self.require_vault()
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            return VaultUnavailable(f"{shown} cannot be written: {self._what_is_read_only(path)}")
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return VaultUnavailable(f"{shown} cannot be written: the disk is full; nothing was changed")
         return VaultUnavailable(f"{shown} cannot be written: {error.strerror}; nothing was changed")
-
-    def _what_is_read_only(self, path: Path) -> str:
-        folder = next(one for one in path.parents if one.is_dir())
-        if os.access(folder, os.W_OK):
-            return "it is write-protected"
-        whole = folder.is_relative_to(os.path.realpath(self.vault)) and not os.access(self.vault, os.W_OK)
-        return f"the vault {self.vault} is read-only for you" if whole else f"the folder {folder} is read-only for you"
 
 
 def _stamp(path: Path | str) -> tuple[int, int, int] | None:

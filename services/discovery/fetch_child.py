@@ -148,11 +148,8 @@ def fetch_in_child(settings: Settings, run: Callable[..., supervisor.ChildResult
         if result.ended != "exited" or result.returncode != 0:
             ended = result.last_words() if result.ended == "exited" else f"killed: {result.ended}"
             return FetchResult(problem=f"{request.shown}: reading it failed ({ended})")
-        try:
-            value = parse_json(result.stdout)
-            return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
-        except (ValueError, KeyError, TypeError):
-            return FetchResult(problem=f"{request.shown}: reading it gave no answer")
+        value = parse_json(result.stdout)
+        return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
 
     return fetch
 
@@ -164,13 +161,7 @@ def main() -> int:
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     request = FetchRequest(**json.load(sys.stdin))
-    try:
-        found = fetch(request)
-    except MemoryError:
-        found = FetchResult(problem=f"{request.shown}: it needs more than {MEMORY_BYTES // 1_000_000} MB to read")
-    except RecursionError:
-        found = FetchResult(problem=f"{request.shown}: it is nested too deep to read")
-    json.dump(asdict(found), sys.stdout)
+    json.dump(asdict(fetch(request)), sys.stdout)
     return 0
 
 

@@ -23,16 +23,14 @@ from ...services.journal import BACKFILL
 from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.marker import Marker
 from ...vault.project import is_left_out
-from ..queue.job import Dead, Retry, RunningJob
+from ..queue.job import Dead, RunningJob
 from ..queue.kinds import Json
 from .reflection import LEFT_OUT, mine_session
 
 
 def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     """Handle reflect.corpus."""
-    identity, path = str(job.args.get("identity", "")), Path(str(job.args.get("path", "")))
-    if not identity:
-        raise Dead("the job names no transcript: enqueue it with `memory reflect corpus`")
+    identity, path = str(job.args["identity"]), Path(str(job.args["path"]))
     transcript = _find_transcript(settings, identity, path)
     if isinstance(transcript, str):
         return {"nothing": transcript}
@@ -47,7 +45,7 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
         offset=int(cursor.get("offset", 0)),
         resume=cursor.get("resume"),
     )
-    run = f"{BACKFILL}:{job.args.get('run') or job.id}"
+    run = f"{BACKFILL}:{job.args['run']}"
     most = settings.reflection.corpus_review_entries
     return mine_session(
         settings, job, marker, lambda mined: advance(settings, transcript, mined), run=run, most_waiting=most
@@ -55,7 +53,7 @@ def corpus_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
 
 
 def _find_transcript(settings: Settings, identity: str, path: Path) -> Transcript | str:
-    """Return the transcript, or why there is nothing to mine. Raises Dead, Retry."""
+    """Return the transcript, or why there is nothing to mine. Raises Dead, OSError."""
     if (why := refusal(str(path), readable_folders(settings))) is not None:
         raise Dead(f"{path} is refused: {why}")
     try:
@@ -63,10 +61,6 @@ def _find_transcript(settings: Settings, identity: str, path: Path) -> Transcrip
         transcript = describe(path, identity.partition("-")[0])
     except FileNotFoundError:
         return "the transcript is gone"
-    except KeyError as error:
-        raise Dead(f"{identity} names no host of this version") from error
-    except OSError as error:
-        raise Retry(f"cannot be read: {error.strerror}") from error
     if transcript is None or transcript.identity != identity:
         return "another session is in the file now"
     if is_live(transcript, live_transcripts(settings)):

@@ -206,12 +206,9 @@ def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) ->
         raise JobLost(f"job {job.id} was stopped")
     if result.ended == "deadline":
         return Report(["seconds"], offline=False)
-    try:
-        if result.returncode == 0:
-            return Report(**parse_json(result.stdout))
-        reason = f"research failed: {result.last_words()}"
-    except (ValueError, TypeError) as error:
-        reason = f"research printed no report: {error}"
+    if result.returncode == 0:
+        return Report(**parse_json(result.stdout))
+    reason = f"research failed: {result.last_words()}"
     if job.attempt < job.policy.attempts:
         raise Retry(reason)
     log.error("%s: %s", request.subject, reason)

@@ -410,14 +410,8 @@ def _words_of_host(link: str) -> str:
 
 
 def findings_in(folder: Path) -> list[Finding]:
-    """Return the child's findings by name, without those that cannot be read."""
-    found = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            found.append(Finding(**parse_json(path.read_text("utf-8"))))
-        except (OSError, ValueError, TypeError):
-            continue
-    return found
+    """Return the child's findings by name."""
+    return [Finding(**parse_json(path.read_text("utf-8"))) for path in sorted(folder.glob("*.json"))]
 
 
 def lines_in(folder: Path, name: str) -> list[str]:

@@ -124,24 +124,14 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
     """Delete temporary files of killed writers, and models' answers and research findings that are no longer needed;
     return how many files."""
     cache = Path(state.cache)
-    left = (
-        *Path(state.spool).glob("*.tmp"),
-        *Path(state.markers).glob("*.tmp"),
-        *Path(state.log).glob("*.tmp"),
-        *Path(state.journal).glob(".*"),
-        *Path(state.root).glob(".*.tmp"),
-        *(Path(state.root).parent / "run").glob("*.tmp"),
-        *(cache / ANSWERS_FOLDER).glob("*.tmp"),
-    )
-    for folder in (cache / CALLS_FOLDER).glob("call-*"):
-        with contextlib.suppress(OSError):
-            if folder.stat().st_mtime < now - STALE_TEMPORARY_SECONDS:
-                shutil.rmtree(folder)
-    for folder in (cache / RESEARCH_FOLDER).glob("*"):
-        with contextlib.suppress(OSError):
-            newest = max((path.stat().st_mtime for path in folder.iterdir()), default=folder.stat().st_mtime)
-            if newest < now - FINDINGS_DAYS * SECONDS_PER_DAY:
-                shutil.rmtree(folder)
+    left = (*Path(state.root).rglob("*.tmp"), *(Path(state.root).parent / "run").glob("*.tmp"))
+    folders = {CALLS_FOLDER: STALE_TEMPORARY_SECONDS, RESEARCH_FOLDER: FINDINGS_DAYS * SECONDS_PER_DAY}
+    for name, seconds in folders.items():
+        for folder in (cache / name).glob("*"):
+            with contextlib.suppress(OSError):
+                newest = max((path.stat().st_mtime for path in folder.iterdir()), default=folder.stat().st_mtime)
+                if newest < now - seconds:
+                    shutil.rmtree(folder)
     answers = delete_older((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
     return delete_older(left, now - STALE_TEMPORARY_SECONDS) + answers
 
@@ -155,7 +145,6 @@ def _begun_at(path: Path) -> float | None:
         return None
     try:
         fields = parse_json(first)
-        stamp = datetime.fromisoformat(str(fields.get("time") or fields.get("at")))
-        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+        return datetime.fromisoformat(str(fields.get("time") or fields.get("at"))).timestamp()
     except (ValueError, AttributeError):
         return changed

@@ -146,10 +146,11 @@ def sole_use(path: Path) -> Iterator[None]:
 
 
 def _restore(path: Path, damage: str, shape: Shape | None) -> str:
-    kept_as, copy = name_aside(path), backup_of(path)
+    copy = backup_of(path)
     if not copy.exists() or find_damage(copy, shape) is not None:
-        set_aside(path)
+        kept_as = set_aside(path)
         return f"{path.name} was damaged ({damage}): it is kept as {kept_as.name}; there is no copy, it starts empty"
+    kept_as = name_aside(path)
     temporary = path.with_name(f".{path.name}.restored.tmp")
     replace_file(temporary, copy.read_bytes())  # Before anything is moved: the disk may be full.
     for ending in SIDE_FILES:

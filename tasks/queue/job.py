@@ -137,11 +137,10 @@ def run_json_child(
     """Send `request` as JSON to a child that runs `module`, and return what `parse` makes of the JSON that it prints:
     for what may crash, hang or grow without bound.
 
-    `verb` words the errors, as in "mining failed". `parse` raises ValueError, KeyError or TypeError for a value that it
-    cannot read.
+    `verb` words the errors, as in "mining failed".
 
     The child has the environment that the settings allow. Raises Retry if it fails, is killed, exceeds the deadline, or
-    prints too much or invalid output; Dead if it exits with `dead_status`; JobLost.
+    prints too much; Dead if it exits with `dead_status`; JobLost.
     """
     result = job.run_child(
         [sys.executable, "-m", module],
@@ -154,7 +153,4 @@ def run_json_child(
         raise Dead(result.last_words())
     if result.returncode != 0:
         raise Retry(f"{verb} failed: {result.last_words()}")
-    try:
-        return parse(parse_json(result.stdout))
-    except (ValueError, KeyError, TypeError) as error:
-        raise Retry(f"{verb} gave no answer: {error}") from error
+    return parse(parse_json(result.stdout))

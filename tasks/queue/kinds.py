@@ -61,7 +61,6 @@ POLICIES: Mapping[str, KindPolicy] = {
         KindPolicy("embed.drain", 600, priority=8),
         KindPolicy("index.reconcile", 300, priority=5, optional={"full": "flag"}),
         # Sweeps.
-        KindPolicy("spool.ingest", 60, priority=9),
         KindPolicy("recover.orphans", 120, priority=5),
         KindPolicy("inbox.triage", 120),
         KindPolicy("memory.import", 120, priority=-2),
@@ -79,7 +78,7 @@ POLICIES: Mapping[str, KindPolicy] = {
                    priority=-5, in_child=True, required={"pattern": "text"}),
         # A month behind all others, so that a fresh session never waits for the rest of a backfill.
         KindPolicy("reflect.corpus", 480, priority=-43_200, in_child=True,
-                   required={"session": "session"}, optional={"identity": "text", "path": "text", "run": "text"}),
+                   required={"session": "session", "identity": "text", "path": "text", "run": "text"}),
         KindPolicy("model.upgrade", 3600, attempts=3, backoff_base_seconds=60, backoff_cap_seconds=3600,
                    priority=-10, required={"model": "text"}),
     )

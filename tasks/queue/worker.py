@@ -49,8 +49,6 @@ REPORT_SECONDS = 0.5
 """Seconds between two reports of a run until idle; a shorter run reports nothing."""
 SCHEDULE_SECONDS = 5.0
 HEALTH_SECONDS = 10.0
-STUCK_SECONDS = 30.0
-EXIT_STUCK = 75
 
 
 OnLeft = Callable[[int], None]
@@ -128,7 +126,6 @@ class Worker:
         self._outdated = False
         self._signals = 0
         self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._stuck_since: float | None = None
         self._queue_file: tuple[int, int] | None = None
         self._next_reread = self._next_report = 0.0
         self._on_left: OnLeft | None = None
@@ -147,7 +144,7 @@ class Worker:
                         self._executor.abandon()  # A pause takes effect now, not when a model has answered.
                     if time.monotonic() >= next_health:
                         next_health = time.monotonic() + HEALTH_SECONDS
-                        self._check_health()
+                        self._consumer.check_worker_health()
                 again = not self._leaving
                 self._drain()
             if not again or self._signals:
@@ -211,7 +208,7 @@ class Worker:
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             time.sleep(IDLE_POLL_SECONDS)
-            self._check_health()
+            self._consumer.check_worker_health()
         return True
 
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
@@ -404,13 +401,7 @@ class Worker:
             return True
         if not self._leaving:
             self.leave()
-            if self._is_homeless():
-                log.error(
-                    "the state folder %s, or the lock in it, was deleted: leaving; the next start makes it anew",
-                    self._context.state.root,
-                )
-            else:
-                log.warning("another worker took over: leaving")
+            log.warning("%s was deleted, or another worker took over: leaving", self._context.state.root)
         return False
 
     def _is_homeless(self) -> bool:
@@ -430,18 +421,6 @@ class Worker:
             log.info("the settings have changed: ending what runs, then going on by the new ones")
             self._outdated = True
             self.leave()
-
-    def _check_health(self) -> None:
-        self._consumer.check_worker_health()
-        overdue = [job for job in self._executor.running() if job.overdue]
-        if len(overdue) < self._context.workers:
-            self._stuck_since = None
-        elif self._stuck_since is None:
-            self._stuck_since = time.monotonic()
-        elif time.monotonic() - self._stuck_since > STUCK_SECONDS:
-            # Threads can't be killed, but the process can. Its attempts are recorded as failed already.
-            log.critical("all threads hang in jobs past their deadline: leaving by force")
-            os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
         """Wait for the consumer's threads, each of which ends after its job; then stop what still runs."""

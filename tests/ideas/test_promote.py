@@ -239,7 +239,7 @@ def test_on_a_full_disk_nothing_is_changed_or_it_is_ended_later(
 
     with monkeypatch.context() as patch:
         patch.setattr(VaultStore, "_write_temporary", filling_up)
-        with pytest.raises(VaultUnavailable, match=f"the disk is full; {told}"):
+        with pytest.raises(VaultUnavailable, match=f"No space left on device; {told}"):
             do_promote(bed)
     if room == 0:
         assert (bed.files(), ideas_file(bed)) == before

@@ -244,7 +244,7 @@ def test_unwritable_files_are_told_and_hold_up_none(ask: Bed, memory: Command, m
     assert not any(TOKEN in file.read_text("utf-8") for file in (*free, log))
     names = {file.relative_to(ask.vault).as_posix() for file in guarded}
     assert {name: found["vault", name] for name in names} == {
-        name: f"{name} cannot be written: it is write-protected" for name in names
+        name: f"{name} cannot be written: Operation not permitted; nothing was changed" for name in names
     }
     assert found["vault", "Ideas.md"]
     assert not any(found["vault", f"personal-private/notes/{name}.md"] for name in "by")
@@ -252,7 +252,7 @@ def test_unwritable_files_are_told_and_hold_up_none(ask: Bed, memory: Command, m
     for options in ([], ["--json"]):
         said = memory("vault", "scrub", "--apply", *options, code=1)
         assert TOKEN not in said.out + said.err
-        assert said.err.count("write-protected") == 10
+        assert said.err.count("Operation not permitted") == 10
         assert said.err.endswith("memory: and 2 more (--json names all)\n")
     assert {one["name"] for one in json.loads(said.out)["found"] if one["problem"]} == {"Ideas.md", *names}
 

@@ -492,7 +492,7 @@ def test_failed_undo_records_no_removal(bed: Bed, folder: str) -> None:
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("memory: ")
-    assert "read-only for you" in line
+    assert "cannot be written: " in line
     assert (bed.files(), note_of(bed).read_bytes()) == before
     assert tombstones.removed_evidence(bed.store) == {("b", "b-record")}
 

@@ -215,13 +215,6 @@ def test_the_parsed_answer_is_returned(job: RunningJob, settings: Settings) -> N
 
 
 @pytest.mark.usefixtures("forked_children")
-@pytest.mark.parametrize("answer", ["", "no JSON", "[]", "{}", '{"count": "many"}', '{"count": null}', '{"count": 1'])
-def test_an_unreadable_answer_is_tried_again(job: RunningJob, settings: Settings, answer: str) -> None:
-    with pytest.raises(Retry, match="counting gave no answer: "):
-        count(job, settings, print=answer)
-
-
-@pytest.mark.usefixtures("forked_children")
 @pytest.mark.parametrize(
     ("status", "error", "told"), [(1, Retry, "^counting failed: out of fingers"), (CANNOT, Dead, "^out of fingers$")]
 )

@@ -451,12 +451,6 @@ def test_a_broken_file_does_not_end_the_search(store: VaultStore) -> None:
     assert [entry.slug for entry in find_by_fingerprint(store, ONE)] == ["good"]
 
 
-@pytest.mark.parametrize("bad", ["", "xyz", ONE.upper(), ".*" * 10])
-def test_what_is_no_fingerprint_is_a_bug(store: VaultStore, bad: str) -> None:
-    with pytest.raises(ValueError, match="fingerprint"):
-        find_by_fingerprint(store, bad)
-
-
 def test_thousands_of_files_are_skimmed_and_not_parsed(store: VaultStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(300):
         put_note(store.vault, f"personal-private/fix/n{number}.md", fingerprint=fingerprint(str(number)))
