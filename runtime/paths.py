@@ -209,11 +209,29 @@ def remove_empty(folder: Path, vault: Path) -> None:
         folder = folder.parent
 
 
+def describe_file_system(path: Path | str) -> str:
+    """Return the file system of `path`, as `9p, mounted at /mnt/share`; '' where it is not known."""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    try:
+        with open("/proc/self/mounts", encoding="utf-8", errors="replace") as mounts:
+            for line in mounts:
+                _, place, found, *_ = line.split()
+                place = place.replace("\\040", " ")
+                if (real == place or real.startswith(place.rstrip("/") + "/")) and len(place) >= len(best):
+                    best, kind = place, found
+    except (OSError, ValueError):
+        return ""
+    return f"{kind}, mounted at {best}" if kind else ""
+
+
 def explain_file_system(path: Path | str, error: object) -> str:
     """Return what a database's input or output error at `path` means, and what to do."""
+    where = describe_file_system(path)
+    named = f" ({where})" if where else ""
     return (
-        f"{path} cannot be used ({error}): its file system fails, or cannot share memory between processes as SQLite "
-        "needs it; put the state folder on a local disk: set MEMORY_STATE_DIR"
+        f"{path} cannot be used ({error}): its file system{named} fails, or cannot share memory "
+        "between processes as SQLite needs it; put the state folder on a local disk: set MEMORY_STATE_DIR"
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.runtime.layout import StatePaths
+from memoryvault.runtime.paths import describe_file_system
 from memoryvault.tasks.queue import schema
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.records import NewJob
@@ -136,8 +137,10 @@ def test_a_pause_ends_what_runs_in_seconds_and_keeps_it(state: StatePaths, ledge
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_PROTOCOL])
-def test_of_a_file_system_that_cannot_share_memory_it_says_what_to_set(state: StatePaths, code: int) -> None:
+def test_a_file_system_that_cannot_share_memory_is_named_with_what_to_set(state: StatePaths, code: int) -> None:
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorcode = code
     told = str(schema.unavailable(Path(state.queue_db), error))
+    assert (named := describe_file_system(state.root))
+    assert named in told
     assert "set MEMORY_STATE_DIR" in told
