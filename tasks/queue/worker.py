@@ -49,6 +49,8 @@ REPORT_SECONDS = 0.5
 """Seconds between two reports of a run until idle; a shorter run reports nothing."""
 SCHEDULE_SECONDS = 5.0
 HEALTH_SECONDS = 10.0
+STUCK_SECONDS = 30.0
+EXIT_STUCK = 75
 
 
 OnLeft = Callable[[int], None]
@@ -126,6 +128,7 @@ class Worker:
         self._outdated = False
         self._signals = 0
         self._woken: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._stuck_since: float | None = None
         self._queue_file: tuple[int, int] | None = None
         self._next_reread = self._next_report = 0.0
         self._on_left: OnLeft | None = None
@@ -144,7 +147,7 @@ class Worker:
                         self._executor.abandon()  # A pause takes effect now, not when a model has answered.
                     if time.monotonic() >= next_health:
                         next_health = time.monotonic() + HEALTH_SECONDS
-                        self._consumer.check_worker_health()
+                        self._check_health()
                 again = not self._leaving
                 self._drain()
             if not again or self._signals:
@@ -208,7 +211,7 @@ class Worker:
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             time.sleep(IDLE_POLL_SECONDS)
-            self._consumer.check_worker_health()
+            self._check_health()
         return True
 
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
@@ -421,6 +424,18 @@ class Worker:
             log.info("the settings have changed: ending what runs, then going on by the new ones")
             self._outdated = True
             self.leave()
+
+    def _check_health(self) -> None:
+        self._consumer.check_worker_health()
+        overdue = [job for job in self._executor.running() if job.overdue]
+        if len(overdue) < self._context.workers:
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = time.monotonic()
+        elif time.monotonic() - self._stuck_since > STUCK_SECONDS:
+            # Threads can't be killed, but the process can. Its attempts are recorded as failed already.
+            log.critical("all threads hang in jobs past their deadline: leaving by force")
+            os._exit(EXIT_STUCK)
 
     def _drain(self) -> None:
         """Wait for the consumer's threads, each of which ends after its job; then stop what still runs."""
