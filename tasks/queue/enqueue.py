@@ -2,11 +2,12 @@
 
 The worker or a command enqueues the jobs in the files of the spool. A file is deleted after its job is committed. After
 a crash in between it is enqueued twice, which the job's unique key and idempotence make harmless. Nothing is dropped:
-what is no job is kept as `.refused`.
+what can't be enqueued becomes a dead job.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Mapping
@@ -88,21 +89,25 @@ class Spool:
         for name in self._waiting():
             path = self._folder / name
             try:
-                job = _parse(_read(path))
-                self._ledger.check(job)
+                text = _read(path)
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError, ArgsInvalid) as error:
-                log.warning("%s is no job: %s", path, error)
+            except OSError as error:
+                log.warning("can't read %s: %s", path, error)
                 with suppress(OSError):
-                    path.rename(path.with_suffix(".refused"))
+                    path.rename(path.with_suffix(".unreadable"))
                 continue
-            jobs.append(job)
+            try:
+                job = _parse(text)
+                self._ledger.check(job)
+                jobs.append(job)
+            except (ValueError, ArgsInvalid) as error:
+                self._ledger.record_dead("spool.ingest", json.dumps(text[:4096]), f"{name}: {error}")
             done.append(path)
         if done:
             self._ledger.enqueue_all(jobs)
             kill_point("spool-ingest")
-            log.info("took %d jobs from the spool", len(jobs))
+            log.info("took %d jobs from the spool, %d refused", len(jobs), len(done) - len(jobs))
         for path in done:
             with suppress(FileNotFoundError):
                 path.unlink()

@@ -61,6 +61,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         KindPolicy("embed.drain", 600, priority=8),
         KindPolicy("index.reconcile", 300, priority=5, optional={"full": "flag"}),
         # Sweeps.
+        KindPolicy("spool.ingest", 60, priority=9),
         KindPolicy("recover.orphans", 120, priority=5),
         KindPolicy("inbox.triage", 120),
         KindPolicy("memory.import", 120, priority=-2),

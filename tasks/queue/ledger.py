@@ -202,6 +202,17 @@ class Ledger(Closing):
             self._wake_after_commit = True
         return job_id
 
+    def record_dead(self, kind: str, args: str, reason: str) -> None:
+        """Record a job that could not be enqueued as dead, so that `memory jobs list` shows it."""
+        with self.transaction(durable=True) as conn:
+            parameters = {
+                "kind": kind,
+                "args": args,
+                "error": error_text(reason),
+                "now": self.now(),
+            }
+            conn.execute(queries.INSERT_DEAD, parameters)
+
     # ---- claiming
 
     def take(self, owner: Callable[[], str], lease_seconds: float) -> Claim | None:

@@ -11,6 +11,10 @@ INSERT_JOB = """
     VALUES (:kind, :args, :unique_key, :priority, :run_at, :now)
     RETURNING id
 """
+INSERT_DEAD = """
+    INSERT INTO job (kind, args, state, error, run_at, created_at, finished_at)
+    VALUES (:kind, :args, 'dead', :error, :now, :now, :now)
+"""
 QUEUED_BY_KEY = """
     SELECT id, run_at FROM job WHERE state = 'queued' AND unique_key = :unique_key
 """

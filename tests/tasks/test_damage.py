@@ -116,11 +116,7 @@ def test_a_damaged_queue_is_set_aside_and_filled_from_the_markers(state: StatePa
 def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> None:
     filled(state)
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
-        with ledger.transaction() as conn:
-            conn.execute(
-                "INSERT INTO job (kind, args, state, error, run_at, created_at, finished_at)"
-                " VALUES ('queuedeffect', '{}', 'dead', 'it was hopeless', 0, 0, 0)"
-            )
+        ledger.record_dead("queuedeffect", "{}", "it was hopeless")
         move_log(ledger)
     data = Path(state.queue_db).read_bytes()
     assert where in data
@@ -244,10 +240,7 @@ def filled_queue(state: StatePaths) -> bytes:
             claim = ledger.take(lambda: "somebody", 30.0)
             assert claim is not None
             ledger.complete(claim, {"removed": number})
-        ledger.enqueue("markers.gc", {"slot": "hopeless"})
-        claim = ledger.take(lambda: "somebody", 30.0)
-        assert claim is not None
-        ledger.bury(claim, "it was hopeless")
+        ledger.record_dead("spool.ingest", "{}", "it was no job")
         for session in SESSIONS:
             mark(state, session, size=SIZE, offset=0)
             ledger.enqueue("reflect.session", {"session": session}, unique_key=f"reflect.session:{session}")

@@ -383,17 +383,17 @@ def test_files_become_jobs_oldest_first(tmp_path: Path, spool: Spool, ledger: Le
     assert spool.ingest() == 0
 
 
-def test_a_file_that_is_no_job_is_kept_and_holds_up_nothing(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
+def test_file_that_cannot_be_enqueued_becomes_a_dead_job(tmp_path: Path, spool: Spool, ledger: Ledger) -> None:
     (tmp_path / "spool" / "1-1.json").write_bytes(b'{"kind": \xff')
     drop(tmp_path, "2-1.json", {"kind": "gone", "args": {}})
     drop(tmp_path, "3-1.json", {"kind": "effect", "args": {"key": 7}})
     drop(tmp_path, "4-1.json", ["effect"])
     drop(tmp_path, "5-1.json", {"kind": "effect", "args": {}, "run_at": "soon"})
     (tmp_path / "spool" / "6-1.json").write_text('{"kind":' + "[" * 100_000)  # Deeper than the parser goes.
-    drop(tmp_path, "7-1.json", {"kind": "effect", "args": {"key": "a"}})
-    assert spool.ingest() == 1
-    assert only_job(ledger).args == {"key": "a"}
-    assert sorted(os.listdir(tmp_path / "spool")) == [f"{number}-1.refused" for number in range(1, 7)]
+    assert spool.ingest() == 0
+    jobs = ledger.list_jobs()
+    assert {job.state for job in jobs} == {"dead"}
+    assert [job.error.split(":")[0] for job in jobs if job.error] == [f"{n}-1.json" for n in (6, 5, 4, 3, 2, 1)]
     assert spool.is_empty()
 
 
