@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import MPNetModel
@@ -212,6 +212,23 @@ def changes(model: Encoder, before: Mapping[str, Tensor], rank: int = RANK) -> d
         if name.startswith(("window.", "heads.", "compare.")):
             found[name] = value
     return {name: value.detach().half().contiguous() for name, value in found.items()}
+
+
+def apply_changes(model: Encoder, path: Path) -> None:
+    """Change a model that is as published by a file that `changes` wrote."""
+    found = {name: value.float() for name, value in load_file(path).items()}
+    state = model.state_dict()
+    for number in range(FROZEN_LAYERS, len(model.encoder.layer)):
+        for there, here in MATRICES.items():
+            name, own = f"encoder.layer.{number}.{there}", f"layers.{number}.{here}"
+            state[f"{name}.bias"].copy_(found[f"{own}.bias"])
+            if f"{own}.weight" in found:
+                state[f"{name}.weight"].copy_(found[f"{own}.weight"])
+            else:
+                state[f"{name}.weight"] += found[f"{own}.weight.left"] @ found[f"{own}.weight.right"]
+    for name, value in found.items():
+        if name in state:
+            state[name].copy_(value)
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ from memoryvault.pipelines.likeness import WEIGHTS, Compared, Relation, relation
 
 from .data import LABELS, labelled, read_examples, real_pairs
 
-KINDS = ("words", "vectors", "model")
 REAL_WEIGHT = 2.0
 """Of a real pair, beside those that a model wrote."""
 MOST_WRONG = {
@@ -137,12 +136,17 @@ def main() -> None:
     options = parser.parse_args()
     memories = options.data / "memories.jsonl"
     if not options.judge:
-        written = labelled(read_examples("pairs", "changes"))
-        few = labelled(read_examples("limits", "tails", "changes_limits"))
+        # Changes of mind are for the second model: words and vectors tell little of them.
+        written = labelled(read_examples("pairs"))
+        few, changed = (labelled(read_examples(*names)) for names in (("limits", "tails"), ("changes_limits",)))
         many = (written, compare(written, by_model=False))
-        limits, real = ((rows, compare(rows, by_model=True)) for rows in (few, real_pairs(memories, 0)))
+        limits, further, real = (
+            (rows, compare(rows, by_model=True)) for rows in (few, changed, real_pairs(memories, 0))
+        )
+        all_limits = ([*limits[0], *further[0]], [*limits[1], *further[1]])
         # The second model was trained on the many.
-        weights = {kind: fitted((limits if kind == "model" else many, real), limits, real, kind) for kind in KINDS}
+        weights = {kind: fitted((many, real), limits, real, kind) for kind in ("words", "vectors")}
+        weights["model"] = fitted((all_limits, real), all_limits, real, "model")
         WEIGHTS.write_text(json.dumps(weights, indent=1, ensure_ascii=False) + "\n", "utf-8")
     written = (labelled(read_examples(name)) for name in ("judge", "tails_judge", "changes_judge"))
     for rows in (*written, real_pairs(memories, 1)):
