@@ -149,7 +149,8 @@ def _answering(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _line(hit: Mapping[str, Any]) -> str:
     day = effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or "-"
     place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
-    return f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}"
+    since = f"\n      {hit['said_since']}" if "said_since" in hit else ""
+    return f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}{since}"
 
 
 def _ask(query: str, request: Mapping[str, Any], context: Context) -> RecallAnswer:
