@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 from ..hooks.install import may_offer_actions, remember_asked
-from ..hooks.wiring import CLAUDE, hosts_with_actions, wire_actions
+from ..hooks.wiring import CLAUDE, actions_wired, hosts_with_actions, wire_actions
 from ..runtime.errors import IndexUnavailable, UsageError
 from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
@@ -107,7 +107,7 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
 def _print_state(args: argparse.Namespace, context: Context) -> int:
     for _ in context.store.contents():
         pass  # To name the notes that cannot be read, and so may be rules.
-    on, rules = _are_actions_wired(context.settings), count_rules(context.settings)
+    on, rules = actions_wired(context.settings), count_rules(context.settings)
     value = {"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}}
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
     return print_result(
@@ -118,10 +118,6 @@ def _print_state(args: argparse.Namespace, context: Context) -> int:
     )
 
 
-def _are_actions_wired(settings: Settings) -> bool:
-    return any(hosts_with_actions(settings).values())
-
-
 def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """If Claude Code has our other hooks, offer once, at a terminal, to install the hooks of tool calls.
 
@@ -129,7 +125,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
-        if asked_for and not _are_actions_wired(settings):
+        if asked_for and not actions_wired(settings):
             note(f"memory: to watch what the agent does: `memory guard --on` ({COST})")
         return
     agreed = is_agreed(QUESTION)

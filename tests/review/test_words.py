@@ -112,7 +112,7 @@ def test_the_answer_names_all_that_the_key_did(bed: Bed, press: Press) -> None:
     said = [line.partition(":")[0] for line in press("lm").shown.splitlines() if line.startswith("approved")]
     assert said == [
         "approved, and given to every session at its start",
-        "approved, and stops the agent once in a session",
+        "approved, and stops the agent once in a session, as soon as `memory guard --on` watches it",
     ]
 
 
