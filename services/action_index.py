@@ -49,6 +49,7 @@ FIX = "fix"
 CURES = (FIX, INCIDENT)
 RESOLVED = "resolved"
 CACHE = "actions-cache.json"
+_RAN = re.compile(r"`[^\n]+?`(?=\. |$)")
 _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 
@@ -153,6 +154,8 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
         command, symptom, helped = said
+        if entry.special == INBOX and (ran := _RAN.match(helped)):
+            helped = ran[0]  # What the agent said of it is a conclusion.
         title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command, parts=False)]
     elif entry.kind == INCIDENT and entry.special != INBOX:
         report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
