@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..runtime.days import SECONDS_PER_DAY
+from ..runtime.hooklog import TIME_IS_UP
 from ..runtime.json_text import parse_json
 
 HOOK_DAYS = 7
@@ -115,7 +116,7 @@ def run_of(line: Mapping[str, Any]) -> HookRun | None:
         at=_time_of(line),
         ms=ms if is_number else None,
         result=None if result is None else str(result),
-        is_degraded="degraded" in line,
+        is_degraded="degraded" in line or result == TIME_IS_UP,
         host=str(line.get("host", "")),
     )
 
