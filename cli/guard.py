@@ -95,7 +95,7 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     print(done.said)
     if guard and not triggers:
         note(
-            "memory: the rule names no command or file that a call could be matched by: name one in the note's "
+            "memory: the rule names no command or file by which a call that breaks it is known: name one in the note's "
             "properties, such as `triggers: [git push]`"
         )
     elif guard:
