@@ -410,8 +410,10 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions], guards: 
     wanted = [name for one in mentions for name in one.wanted]
     left_out = {name for one in mentions for name in one.followed} if guards else set()
     # Of "not pandas. Polars here" the second is wanted, as the first is forbidden.
-    sorts = {_sort_of(name) for name in forbidden}
-    orders = {name for one in mentions if one.is_order for name in (*one.other, *one.words) if _sort_of(name) in sorts}
+    sorts = {sort for name in forbidden for sort in _sorts_of(name)}
+    orders = {
+        n for one in mentions if one.is_order for n in (*one.other, *one.words) if not sorts.isdisjoint(_sorts_of(n))
+    }
     other = [name for one in mentions for name in one.other if name not in orders]
     keep_apart = {name.partition(" ")[0] for name in wanted}
     for name in forbidden:
@@ -446,10 +448,12 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions], guards: 
         found.setdefault(text, "text")
 
 
-def _sort_of(name: str) -> tuple[bool, bool, bool]:
-    """Return what tells whether one name can stand for another: a library, a program, with or without a subcommand."""
-    known = _vocabulary()
-    return name in known.libraries, name.partition(" ")[0] in known.programs | known.ambiguous, " " in name
+def _sorts_of(name: str) -> set[object]:
+    """Return sorts of names, one of which two names share if one can stand for the other: its rivals; a library, a
+    program, with or without a subcommand."""
+    known, program = _vocabulary(), name.partition(" ")[0]
+    alike = (name in known.libraries, program in known.programs | known.ambiguous, " " in name)
+    return {alike, *(group for group in known.rivals if program in group)}
 
 
 def _add_named(found: dict[str, str], name: str) -> None:

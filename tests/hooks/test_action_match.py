@@ -158,6 +158,7 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("yarn only in this repo.", {"npm", "pnpm"}, {"yarn"}),
         # What is wanted, in a sentence of its own or as what the old was left for.
         ("not npm. pnpm here", {"npm", "npx"}, {"pnpm", "yarn"}),
+        ("pip is gone. uv run for everything", {"pip"}, {"uv run"}),
         ("moved from pandas to polars", {"pandas"}, {"polars"}),
         ("Not QEMU. Tests run on native_sim.", {"qemu"}, {"native_sim"}),
         ("No npm. `terraform apply` is mine to run.", {"npm", "terraform apply"}, set()),
