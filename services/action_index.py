@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from ..runtime.json_text import parse_json
 from ..runtime.layout import ACTIONS, FAILURES, FILE_MODE, INBOX
 from ..runtime.settings import Settings
 from ..vault.automemory import ON_DEMAND_KINDS
-from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
+from ..vault.core import is_ban
+from ..vault.entry import ACTIVE, GUARDS, IN_INBOX, INCIDENT, Entry
 from ..vault.evidence import strip_evidence
 from ..vault.failure import (
     EXACT,
@@ -40,7 +41,7 @@ from ..vault.failure import (
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 5
+FORMAT = 6
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
@@ -48,6 +49,7 @@ FIX = "fix"
 CURES = (FIX, INCIDENT)
 RESOLVED = "resolved"
 CACHE = "actions-cache.json"
+_RAN = re.compile(r"`[^\n]+?`(?=\. |$)")
 _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 
@@ -68,7 +70,8 @@ def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
     named = entry.extra.get("triggers")
     names = [str(one) for one in named] if isinstance(named, list | tuple) else str(named or "").split(",")
     channel = "action" if entry.guard else entry.channel
-    triggers = compile_triggers(text, channel=channel, named=[name for name in names if name.strip()])
+    own = [name for name in names if name.strip()]
+    triggers = compile_triggers(text, channel=channel, named=own, guards=bool(entry.guard))
     day = parse_local_day(entry.surfaced_at)
     rule = ActionRule(
         entry.path,
@@ -78,6 +81,14 @@ def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
         entry.project or "",
     )
     return rule, triggers
+
+
+def may_guard(entry: Entry) -> bool:
+    """Whether a mark that stops the agent is worth offering: the rule is a ban or for actions, and speaks of calls that
+    do not follow it."""
+    return (entry.channel == "action" or is_ban(entry.body)) and bool(
+        compile_rule(replace(entry, extra={**entry.extra, "guard": GUARDS[0]}))[1]
+    )
 
 
 def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
@@ -143,6 +154,8 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
         command, symptom, helped = said
+        if entry.special == INBOX and (ran := _RAN.match(helped)):
+            helped = ran[0]  # What the agent said of it is a conclusion.
         title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command, parts=False)]
     elif entry.kind == INCIDENT and entry.special != INBOX:
         report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")

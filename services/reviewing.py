@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ..hooks.wiring import actions_wired
 from ..index.recall import recall_as_it_is
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import statement_of
@@ -31,6 +32,7 @@ from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
+    SettingsError,
     UsageError,
 )
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
@@ -158,7 +160,7 @@ class Reviewer:
                 decided = self._carry_out(entry, decision, run, body, expected_old)
             if is_idea_path(decided.path):
                 request_research_if_possible(self._settings, slug_of(decided.path))
-            return replace(decided, effect=_effect(decision))
+            return replace(decided, effect=_effect(decision, self._settings))
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
@@ -452,12 +454,18 @@ def _marks(decision: Decision) -> dict[str, StoreValue]:
     }
 
 
-def _effect(decision: Decision) -> str:
+def _effect(decision: Decision, settings: Settings) -> str:
     """Return what an approval does besides keeping the note; '' if nothing."""
     if not isinstance(decision, Approve):
         return ""
     effects = ["given to every session at its start"] * decision.always
-    return ", and ".join([*effects, *["stops the agent once in a session"] * bool(decision.guard)])
+    if decision.guard:
+        watched = False
+        with suppress(SettingsError):  # The decision is made, whatever a host's file says.
+            watched = actions_wired(settings)
+        later = "" if watched else ", as soon as `memory guard --on` watches it"
+        effects.append(f"stops the agent once in a session{later}")
+    return ", and ".join(effects)
 
 
 def _placed(path: str, status: str) -> dict[str, StoreValue]:

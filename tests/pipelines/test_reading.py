@@ -242,6 +242,7 @@ def ran(number: int, failed: bool, output: str = "", command: str = "make test")
         ("E  AssertionError: labels differ\n\ntests/x.py:4: AssertionError\n1 failed", "E AssertionError: labels"),
         ("Error: Cannot find module '@shop/ui'\n\nNode.js v20.1.0", "Error: Cannot find module"),
         ("KeyError: 'title'", "KeyError: 'title'"),
+        ("Segmentation fault", "Segmentation fault"),
         ("Cannot connect to the daemon. Is it running?", "Cannot connect to the daemon."),
     ],
 )
@@ -300,6 +301,14 @@ def test_a_claim_that_the_next_run_refutes_is_no_fix(passing: str) -> None:
     assert found.category == "fix"
     assert found.statement == "The failure was caused by the time zone; fixed by freezing the clock."
     assert found.role == "assistant"
+
+
+def test_what_the_agent_tells_before_it_follows_the_failure_and_the_command_that_helped() -> None:
+    told = says("It was caused by the stale build folder; I deleted build/.")
+    cure = ran(3, False, "", "rm -r build")
+    (found,) = mine([*ran(1, True, "KeyError: 'title'"), told, *cure, *ran(2, False)], reader=Said())
+    happened = "`make test` failed with “KeyError: 'title'”; it passed after `rm -r build`"
+    assert (found.role, found.statement) == ("assistant", f"{happened}. {told.text}")
 
 
 def test_what_the_agent_tells_after_the_run_that_proves_it_is_a_fix() -> None:
