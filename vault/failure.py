@@ -194,8 +194,7 @@ def failure_keys(report: str, command: str = "", *, parts: bool = True) -> list[
     lines = [line for line in _EXIT.sub("", report).splitlines()[-MOST_KEY_LINES:] if line.strip()]
     keys = [EXACT + failure.fingerprint[:16]]
     for line in reversed(lines):
-        message = _PREFIX.sub("", _ANSI.sub("", line[:MOST_LINE_CHARACTERS]).strip())
-        forms = (line, message, line.rpartition(": ")[2]) if parts else (line,)
+        forms = (line, _without_kind(line), line.rpartition(": ")[2]) if parts else (line,)
         keys += [key for form in forms if (key := message_key(form))]
     of_kind = next((line for line in reversed(lines) if _CLASS.search(line[:MOST_LINE_CHARACTERS])), "")
     if command.strip() and names_failure(failure.message) and not message_key(failure.message):
@@ -206,6 +205,10 @@ def failure_keys(report: str, command: str = "", *, parts: bool = True) -> list[
         about = _QUOTED.search(plain(of_kind[:MOST_LINE_CHARACTERS]))
         keys.append(f"{KIND}{plain(command[:MOST_LINE_CHARACTERS])} {kind} {about[1] if about else ''}".rstrip())
     return list(dict.fromkeys(keys))
+
+
+def _without_kind(line: str) -> str:
+    return _PREFIX.sub("", _ANSI.sub("", line[:MOST_LINE_CHARACTERS]).strip())
 
 
 def quoted_messages(text: str) -> list[str]:
