@@ -13,6 +13,9 @@ from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
 from ..vault.entry import Entry
+from .candidate import title_of
+from .likeness import own_words, statement_of
+from .reading.sentences import sentences
 
 
 @dataclass(frozen=True)
@@ -179,3 +182,15 @@ _REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.
 def without_replacement_line(body: str) -> str:
     """Remove the line of `replacement_line` from a body."""
     return _REPLACEMENT_LINE.sub("", body)
+
+
+def with_title_of_statement(body: str, before: str) -> str:
+    """Return an edited body whose heading follows the statement, if it was made of the one `before`.
+
+    Any other heading is the user's.
+    """
+    heading, _, rest = body.partition("\n")
+    said, now = (own_words(statement_of(text)) for text in (before, body))
+    made = {title_of(text) for text in (said, *(part.of(said) for part in sentences(said)))}
+    is_made = heading.startswith("# ") and heading[2:].strip() in made
+    return f"# {title_of(now)}\n{rest}" if is_made and now and now != said else body

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.catalog_reader import CatalogReader
-from ..pipelines.likeness import statement_of
+from ..pipelines.likeness import is_reworded, statement_of
 from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
 from ..runtime.atomic_file import replace_file
 from ..runtime.days import parse_local_day
@@ -40,7 +40,7 @@ from ..vault.failure import (
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 5
+FORMAT = 6
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
@@ -53,7 +53,8 @@ _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class ActionRule:
-    """One rule in the form shown by the hook. `said`: the day on which the user said it, in words; '' if unknown."""
+    """One rule in the form shown by the hook. `said`: the day on which the user said these words, in words; '' if
+    unknown."""
 
     path: str
     text: str
@@ -73,7 +74,7 @@ def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
     rule = ActionRule(
         entry.path,
         cut(" ".join(text.split()), RULE_CHARACTERS),
-        "" if day is None else f"{day.day} {day:%b %Y}",
+        "" if day is None or is_reworded(entry.body) else f"{day.day} {day:%b %Y}",
         entry.guard,
         entry.project or "",
     )
