@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from memoryvault.pipelines.likeness import statement_of
 from memoryvault.pipelines.review import (
     Approve,
     Decision,
