@@ -18,6 +18,7 @@ from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
 from ..runtime.layout import home_folder
 from ..runtime.settings import PartialSettings, Settings
+from ..services.ideas.ledger import list_there
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from .context import Context
 from .output import add_json, home_path, note, print_json
@@ -133,6 +134,8 @@ def _print_outcome(done: Uninstalled, context: Context) -> None:
         print(f"your vault is not touched; it is not there now: {home_path(vault)}")
     else:
         print("your vault stays where it is" + (f": {home_path(vault)}" if vault else ""))
+    if (ideas := list_there(context.settings)) is not None:
+        print(f"so does the list of your ideas: {home_path(ideas)}")
     root = context.settings.state_root
     states = sorted(folder for folder in _folders_in(root) if (folder / "markers").is_dir())
     kept = [place for place in (context.settings.config_file, *states, root) if place.exists()]
