@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
-from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
+from ..runtime.slug import idea_slug, slugify, validate_group, validate_kind, validate_note_name
 from ..vault.entry import Entry
 from .candidate import title_of
 from .likeness import own_words, statement_of
@@ -145,7 +145,7 @@ def _accepted(proposal: Entry, replaces: str | None) -> Accepted:
     kind = validate_kind(proposal.kind)
     if kind == "idea":
         return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.name)}/_index.md", "incubating")
-    slug = validate_slug(proposal.slug)
+    slug = validate_note_name(proposal.slug)
     return Accepted(f"{group_of(proposal.group, proposal.project)}/{kind}/{slug}.md", "active", replaces)
 
 
