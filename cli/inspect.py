@@ -89,9 +89,10 @@ def lines_of(one: Mapping[str, Any], given_before: int = 0) -> Iterator[str]:
     floor = one.get("floor")
     for hit in hits:
         is_given, answers = hit.get("path") in injected, hit.get("answers")
+        is_below = answers is not None and floor is not None and answers < floor
         remarks = [
             *(["injected"] if is_given else []),
-            *(["below the floor"] if not is_given and None not in (answers, floor) and answers < floor else []),
+            *(["below the floor"] if is_below and not is_given else []),
             *(["passage " + str(hit["ordinal"] + 1)] if hit.get("ordinal") else []),
         ]
         yield f"  {_scores(hit)}  {hit.get('path')}" + (f"  ({', '.join(remarks)})" if remarks else "")
