@@ -109,7 +109,7 @@ class Candidate:
     @property
     def title(self) -> str:
         """Heading: what the statement mainly says, without opening words, cut at a word."""
-        return title_of(self.headline or self.statement)
+        return title_of(self.headline or self.statement, is_idea=self.category == "idea")
 
     @property
     def answered(self) -> str:
@@ -136,11 +136,13 @@ IDEA_LABEL = (
 _LABEL = re.compile(rf"^{IDEA_LABEL}\s*", re.IGNORECASE)
 
 
-def title_of(statement: str) -> str:
-    """Return the heading for a statement: its first line without opening words and label, cut at a word."""
+def title_of(statement: str, *, is_idea: bool = False) -> str:
+    """Return the heading for a statement: its first line without opening words and an idea's label, cut at a word."""
     line = statement.strip().split("\n", 1)[0]
     line = without_opening(line) or line
-    line = cut(_LABEL.sub("", line) or line, TITLE_CHARACTERS)
+    if is_idea:
+        line = _LABEL.sub("", line) or line
+    line = cut(line, TITLE_CHARACTERS)
     return (line[:1].upper() + line[1:]).rstrip(".")
 
 

@@ -191,6 +191,10 @@ def with_title_of_statement(body: str, before: str) -> str:
     """
     heading, _, rest = body.partition("\n")
     said, now = (own_words(statement_of(text)) for text in (before, body))
-    made = {title_of(text) for text in (said, *(part.of(said) for part in sentences(said)))}
-    is_made = heading.startswith("# ") and heading[2:].strip() in made
-    return f"# {title_of(now)}\n{rest}" if is_made and now and now != said else body
+    if not heading.startswith("# ") or now in ("", said):
+        return body
+    parts = (said, *(part.of(said) for part in sentences(said)))
+    for is_idea in (False, True):
+        if heading[2:].strip() in {title_of(part, is_idea=is_idea) for part in parts}:
+            return f"# {title_of(now, is_idea=is_idea)}\n{rest}"
+    return body
