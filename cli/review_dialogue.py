@@ -24,7 +24,7 @@ from ..services.conflicts import Choice, ConflictCopy, settle_copy, waiting_copi
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.remembering import SESSION
 from ..services.replacing import replaced_now
-from ..services.reviewing import DecisionOutcome, Reviewer
+from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import EVIDENCE_HEADING, SAID
@@ -346,14 +346,14 @@ class Dialogue:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
-        _print_outcome(decided)
+        print(decided.told)
         self._decided.append(decided.path)
         self.go_on(decided.verdict if body is None else "edited")
 
     def _answer(self, place: _Place, answer: Answer) -> None:
         verdict = "no longer there"  # Stays if it went meanwhile: that is an act, too, which takes it off the list.
         for decided in self._reviewer.answer(place.path, {place.slug: answer}, run=self.run_name):
-            _print_outcome(decided)
+            print(decided.told)
             verdict = decided.verdict
         self.go_on(verdict)
 
@@ -437,12 +437,6 @@ def _key_for(question: _Question) -> str:
             return key
         else:
             print(f"press one of: {' '.join(question.labels)}" + "  (? explains them)" * ("?" in question.looks))
-
-
-def _print_outcome(decided: DecisionOutcome) -> None:
-    print(decided.told)
-    if decided.archived:
-        print(f"archived: {decided.archived}")
 
 
 def _show_copy(copy: ConflictCopy) -> None:

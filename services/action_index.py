@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.catalog_reader import CatalogReader
-from ..pipelines.likeness import statement_of
+from ..pipelines.likeness import is_reworded, statement_of
 from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
 from ..runtime.atomic_file import replace_file
 from ..runtime.days import parse_local_day
@@ -55,7 +55,8 @@ _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class ActionRule:
-    """One rule in the form shown by the hook. `said`: the day on which the user said it, in words; '' if unknown."""
+    """One rule in the form shown by the hook. `said`: the day on which the user said these words, in words; '' if
+    unknown."""
 
     path: str
     text: str
@@ -76,7 +77,7 @@ def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
     rule = ActionRule(
         entry.path,
         cut(" ".join(text.split()), RULE_CHARACTERS),
-        "" if day is None else f"{day.day} {day:%b %Y}",
+        "" if day is None or is_reworded(entry.body) else f"{day.day} {day:%b %Y}",
         entry.guard,
         entry.project or "",
     )

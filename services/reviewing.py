@@ -26,6 +26,7 @@ from ..pipelines.review import (
     parse_decision,
     settle,
     why_none,
+    with_title_of_statement,
     without_replacement_line,
 )
 from ..runtime.errors import (
@@ -81,7 +82,7 @@ class _Deciding:
     @property
     def body_after(self) -> Scrubbed | None:
         """The body to write; None leaves it byte for byte."""
-        text = self.entry.body if self.body is None else str(self.body)
+        text = self.entry.body if self.body is None else with_title_of_statement(str(self.body), self.entry.body)
         kept = without_replacement_line(text)
         if kept == self.entry.body:
             return None

@@ -94,8 +94,7 @@ def decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         expected_old=form.get("old_hash") or None,
     )
     context.changed()
-    old = f"; {done.archived} has the old one" if done.archived else ""
-    return Notice(f"{done.told}{old}{remark}{_offer_actions_once(context, reviewer, done)}")
+    return Notice(f"{done.told}{remark}{_offer_actions_once(context, reviewer, done)}")
 
 
 def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:

@@ -287,7 +287,8 @@ def _joined(picked: dict[int, _Finding], parts: Sequence[Sentence]) -> list[_Fin
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
             first, last = min(one.first, other.first), max(one.last, other.last)
-            one = replace(surer, first=first, last=last)
+            # Each says a part of it, so the title begins with the first.
+            one = replace(surer, first=first, last=last, chosen=min(one.chosen, other.chosen))
         found.append(one)
     return found
 

@@ -48,7 +48,7 @@ def test_every_decision_of_the_review_has_its_key(bed: Bed, windows: Windows) ->
     press(page, "p")
     page.wait_for_selector("table.diff")
     press(page, "p")
-    assert said(page).startswith("superseded: ")
+    assert said(page).startswith("approved, in place of an older entry: ")
     press(page, "u")
     assert said(page).startswith("took back: superseded")
     assert heading(page) == "Use pnpm"

@@ -58,6 +58,7 @@ HINTS = "you keep forgetting the type hints. every function gets them"
     [
         ("no, not unittest. we use pytest here", "not unittest", "not unittest. we use pytest here"),
         (HINTS, "every function", HINTS),
+        ("no malloc after init. thats a hard rule", "hard", "no malloc after init. thats a hard rule"),
         ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
         ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
         (
@@ -66,7 +67,7 @@ HINTS = "you keep forgetting the type hints. every function gets them"
             "theme.css is generated, so don't edit it",
         ),
     ],
-    ids=["two sentences", "what it explains", "one of several tasks", "opening words", "what it names itself"],
+    ids=["two sentences", "what it explains", "no apostrophe", "one of several", "opening", "what it names itself"],
 )
 def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
     (found,) = read(text, Said(read_as_worth_it))
@@ -76,6 +77,8 @@ def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_i
 def test_a_note_is_named_after_the_best_sentence_and_not_after_a_complaint() -> None:
     (found,) = read("you put it in the view again. validation lives in the schemas, not in it", Said("schemas"))
     assert found.title == "Validation lives in the schemas, not in it"
+    (found,) = read("short answers please. I read them on my phone", Said("short", "phone"))
+    assert found.title == "Short answers please. I read them on my phone", "both are worth it"
 
 
 STEPS = "Thanks. Steps to deploy:\n1. build\n2. push the tag\n3. wait for the checks to pass\nNow mend the login."
