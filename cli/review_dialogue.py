@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ..pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of, tells_occasion
 from ..pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede
-from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import REVERSES
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of, parse_local_day
@@ -29,6 +28,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import EVIDENCE_HEADING, SAID
 from ..vault.note_text import is_title_cut, said_once
+from ..vault.note_text import without_replacement_line as kept_text
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .editor import Drafts

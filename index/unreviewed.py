@@ -15,7 +15,8 @@ from ..runtime.days import day_of, effective_date
 from ..runtime.paths import read_regular
 from ..runtime.safe_text import safe_line
 from ..vault.entry import IN_INBOX, PENDING, Entry, parse_entry
-from ..vault.evidence import NOT_CONFIRMED_TAG
+from ..vault.evidence import NOT_CONFIRMED_TAG, strip_evidence
+from ..vault.note_text import without_replacement_line
 from ..vault.pending import find_pending_notes
 from .engine import Hit, RecallEngine, RecallQuery
 from .query import analyse
@@ -60,7 +61,11 @@ def recall_unreviewed(
         earlier = {entry.path for entry in said_since(vault, had).values()}
         strong += [hit for hit in ranked if hit.path in earlier and above[hit.path] >= 0]
     told = {hit.path for hit in changes}
-    return [*changes, *(hit for hit in strong if hit.path not in told and _of_the_user(vault, hit.path))][:MOST]
+    for hit in strong:
+        entry = _of_the_user(vault, hit.path) if hit.path not in told else None
+        if entry is not None:
+            changes.append(replace(hit, excerpt=without_replacement_line(hit.excerpt)))
+    return changes[:MOST]
 
 
 def said_since(vault: Path, given: Collection[str]) -> dict[str, Entry]:
@@ -117,5 +122,6 @@ def _hit_of(entry: Entry) -> Hit:
 
 
 def _statement(entry: Entry) -> str:
-    lines = (line.strip() for line in entry.body.split("\n"))
-    return next((line for line in lines if line and line[0] != "#"), entry.title)
+    """Return what was said, without heading, evidence and the line that names what it would replace."""
+    lines = without_replacement_line(strip_evidence(entry.body)).split("\n")
+    return "\n".join(line for line in lines if line[:1] != "#").strip() or entry.title

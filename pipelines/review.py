@@ -171,19 +171,6 @@ def former_path(path: str) -> str | None:
     return None if archived is None else archived["path"]
 
 
-def replacement_line(path: str) -> str:
-    """Render the line that says what a proposal would replace."""
-    return f"It would replace [[{path.removesuffix('.md')}]]."
-
-
-_REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.MULTILINE)
-
-
-def without_replacement_line(body: str) -> str:
-    """Remove the line of `replacement_line` from a body."""
-    return _REPLACEMENT_LINE.sub("", body)
-
-
 def with_title_of_statement(body: str, before: str) -> str:
     """Return an edited body whose heading follows the statement, if it was made of the one `before`.
 

@@ -27,7 +27,6 @@ from ..pipelines.review import (
     settle,
     why_none,
     with_title_of_statement,
-    without_replacement_line,
 )
 from ..runtime.errors import (
     EditConflict,
@@ -43,6 +42,7 @@ from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, fi
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
+from ..vault.note_text import without_replacement_line
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore

@@ -13,7 +13,6 @@ from ...hooks.install import may_offer_actions, remember_asked
 from ...pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Decision, Supersede, link_target, parse_decision, why_none
-from ...pipelines.review import without_replacement_line as kept_text
 from ...runtime.days import parse_local_day
 from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...runtime.layout import REVIEW, special_folder
@@ -25,6 +24,7 @@ from ...services.pending_counts import counts_of, list_pending_notes
 from ...services.replacing import replaced_now
 from ...services.reviewing import DecisionOutcome, Reviewer
 from ...vault.entry import ACTIVE, Entry, Source
+from ...vault.note_text import without_replacement_line as kept_text
 from ...vault.pending import describe_review
 from ..context import ConsoleContext, Notice, Page, attempt, edited_text, name_of, page_number, routes_of, undone
 
