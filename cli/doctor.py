@@ -270,7 +270,7 @@ def _round_trip(context: Context) -> Finding:
     all could take an hour.
     """
     store = context.store
-    path = store.entry_path(DEFAULT_GROUP, PROBE_KIND, "memory-doctor-probe")
+    path = store.entry_path(DEFAULT_GROUP, PROBE_KIND, "probe")
     with suppress(EntryNotFound):  # Of a `memory doctor` that was killed.
         store.remove(path, None)
     entry = store.create(

@@ -34,16 +34,16 @@ from ..runtime.settings import Settings
 from ..tasks.queue import queries
 from ..tasks.queue.damage import back_up, backup_of
 from ..tasks.queue.enqueue import open_ledger
-from ..vault.boundary import Consent
 from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, hash_of, parse_text
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .boundary import is_outside, outside_write, text_outside
+from .boundary import is_outside
 from .forgetting import forget_deleted
 from .ideas.ledger import BY_COMMAND
+from .ideas.scrubbing import scrub_ideas_list
 from .indexing import reconcile_now
 from .journal import Journal, text_of
 from .state_db import checkpoint, replace_texts
@@ -193,14 +193,11 @@ def _vault(journal: Journal, apply: bool) -> Iterator[Found]:
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
-    """Scrub the user's list of ideas, which lies beside the vault: through the boundary, and on their request."""
     kinds: Counter[str] = Counter()
-    path = str(settings.ideas_path)
     try:
-        text = text_outside(store, path) or ""
-        kinds = count_findings(text, Policy.SECRETS)
-        if apply and (clean := scrub(text, Policy.SECRETS)) != text:
-            outside_write(store, path, clean, hash_of(text), Consent.REQUESTED)
+        kinds = scrub_ideas_list(settings, store, apply=False)
+        if apply and kinds:
+            scrub_ideas_list(settings, store, apply=True)
     except (EditConflict, OutsideUnavailable) as error:
         return [Found("vault", "Ideas.md", kinds, str(error))]
     return [Found("vault", "Ideas.md", kinds)] if kinds else []

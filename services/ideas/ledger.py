@@ -41,7 +41,7 @@ from ...vault.entry import Entry, fingerprint, parse_text, to_link
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ..boundary import consent_of
+from ..boundary import clean_outside, consent_of
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
 from ..retrying import retry_edit
 
@@ -145,6 +145,11 @@ def link_of(store: VaultStore, path: str) -> str:
 
 
 # Ideas.md
+
+
+def clean_beside_list(settings: Settings, store: VaultStore) -> int:
+    """Delete temporary files that killed writers left beside Ideas.md; return how many."""
+    return clean_outside(store, settings.ideas_path)
 
 
 def list_there(settings: Settings) -> Path | None:

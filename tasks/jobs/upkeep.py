@@ -16,11 +16,11 @@ from ...runtime.json_text import parse_json
 from ...runtime.layout import StatePaths
 from ...runtime.paths import delete_older
 from ...runtime.settings import Settings
-from ...services.boundary import clean_outside
 from ...services.completion import CALLS_FOLDER
 from ...services.cursors import Cursors
 from ...services.forgetting import forget_deleted
 from ...services.ideas.archive import purge_trash
+from ...services.ideas.ledger import clean_beside_list
 from ...services.journal import Journal
 from ...services.model_mining import ANSWERS_FOLDER
 from ...services.stores import vault_store
@@ -58,7 +58,7 @@ def rotate_handler(settings: Settings, job: RunningJob) -> Mapping[str, Json]:
     }
     with contextlib.suppress(VaultUnavailable):
         store = vault_store(settings)
-        done["vault_temporaries"] = store.clean_temporaries() + clean_outside(store, settings.ideas_path)
+        done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
         Journal(settings.state, store).recover()
         # What a kill left, or what could not be written, when the index lost a deleted note.
         done["forgotten"] = forget_deleted(settings, store, ())
