@@ -56,7 +56,7 @@ DIFFERENT = [
     (RUST, RUST.replace("a.rs:3:4", "b.rs:9:4")),
     ("error: linker failed\nld: cannot find -lssl", "error: linker failed\nld: cannot find -lz"),
     ("error: link failed\nundefined symbol: open_lock", "error: link failed\nundefined symbol: open_log"),
-    ("E   assert 1 == 2\n\ntests/test_a.py:3: AssertionError", "E   assert 1 == 2\n\ntests/test_b.py:9: AssertionError"),
+    ("E  assert 1 == 2\n\ntests/a.py:3: AssertionError", "E  assert 1 == 2\n\ntests/b.py:9: AssertionError"),
 ]
 
 
