@@ -116,6 +116,12 @@ def places(notes: Path) -> Path:
 
 
 def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(places: Path, memory: Command) -> None:
+    write(places, f"{PRIVATE}/fact/leak.md", "The pool leaked.", kind="fact", status="resolved")
+    write(places, f"{PRIVATE}/_archive/pool.md", "The pool was tiny.", kind="fact", status="superseded")
+    memory("vault", "reindex")
+    assert paths(memory, "search", "--filter", "kind=fact") == [f"{PRIVATE}/fact/leak.md"]
+    assert paths(memory, "recall", "which pool leaked?", "--filter", "kind=fact") == [f"{PRIVATE}/fact/leak.md"]
+    assert f"{PRIVATE}/fact/leak.md" not in paths(memory, "search", "--filter", "NOT kind=fix")
     assert paths(memory, "search", "--filter", "kind=idea") == [IDEA]
     assert paths(memory, "recall", "page of retries", "--filter", "kind=idea") == [IDEA]
     assert paths(memory, "list", "--kind", "idea") == paths(memory, "list", "--status", "incubating") == [IDEA]
