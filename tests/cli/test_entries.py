@@ -166,6 +166,11 @@ def test_a_note_without_a_header_is_active_and_of_the_group_of_its_folder(places
         OF_SHOP,
         "personal-projects/shop/coffee.md",
     }
+    plain = "personal-private/workflow/plain.md"
+    put(places / plain, "A backup of the plain.\n")
+    memory("vault", "reindex")
+    for words in (["list", "--group"], ["search", "--group"], ["search", "backup", "--group"]):
+        assert set(paths(memory, *words, "personal-private/workflow")) == {ANSWERS, plain}, "with a header and without"
 
 
 def test_the_group_of_all_projects_is_that_of_the_folders_project(
