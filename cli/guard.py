@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 from ..hooks.install import may_offer_actions, remember_asked
-from ..hooks.wiring import CLAUDE, hosts_with_actions, wire_actions
+from ..hooks.wiring import CLAUDE, actions_wired, hosts_with_actions, wire_actions
 from ..runtime.errors import IndexUnavailable, UsageError
 from ..runtime.settings import Settings
 from ..services.action_index import compile_rule, count_rules
@@ -95,7 +95,7 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
     print(done.said)
     if guard and not triggers:
         note(
-            "memory: the rule names no command or file that a call could be matched by: name one in the note's "
+            "memory: the rule names no command or file by which a call that breaks it is known: name one in the note's "
             "properties, such as `triggers: [git push]`"
         )
     elif guard:
@@ -107,7 +107,7 @@ def _mark_rule(args: argparse.Namespace, context: Context) -> int:
 def _print_state(args: argparse.Namespace, context: Context) -> int:
     for _ in context.store.contents():
         pass  # To name the notes that cannot be read, and so may be rules.
-    on, rules = any(hosts_with_actions(context.settings).values()), count_rules(context.settings)
+    on, rules = actions_wired(context.settings), count_rules(context.settings)
     value = {"on": on, "rules": sum(rules.values()), "guards": {name: rules[name] for name in GUARDS}}
     marked = ", ".join(f"{rules[name]} {name}" for name in GUARDS if rules[name])
     return print_result(
@@ -125,7 +125,7 @@ def offer_actions(context: Context, *, asked_for: bool = False) -> None:
     """
     settings = context.settings
     if not may_offer_actions(settings) or not sys.stdin.isatty():
-        if asked_for and not any(hosts_with_actions(settings).values()):
+        if asked_for and not actions_wired(settings):
             note(f"memory: to watch what the agent does: `memory guard --on` ({COST})")
         return
     agreed = is_agreed(QUESTION)

@@ -86,13 +86,16 @@ def lines_of(one: Mapping[str, Any], given_before: int = 0) -> Iterator[str]:
     hits: Sequence[Mapping[str, Any]] = one.get("hits") or ()
     if hits:
         yield "  score  meaning  words  answers"
+    floor = one.get("floor")
     for hit in hits:
+        is_given, answers = hit.get("path") in injected, hit.get("answers")
+        is_below = answers is not None and floor is not None and answers < floor
         remarks = [
-            *(["injected"] if hit.get("path") in injected else []),
+            *(["injected"] if is_given else []),
+            *(["below the floor"] if is_below and not is_given else []),
             *(["passage " + str(hit["ordinal"] + 1)] if hit.get("ordinal") else []),
         ]
         yield f"  {_scores(hit)}  {hit.get('path')}" + (f"  ({', '.join(remarks)})" if remarks else "")
-    floor = one.get("floor")
     if not hits:
         yield f"  {describe_nothing_shown(floor if isinstance(floor, int | float) else None, given_before)}"
     elif any(hit.get("answers") is not None for hit in hits):

@@ -220,6 +220,7 @@ class _Tools:
                 "score": round(float(hit["score"]), 3),
                 "is_weak": bool(hit.get("is_weak")),
                 "text": _cut(safe_note(str(hit["excerpt"])).strip(), EXCERPT_CHARACTERS),
+                **({"said_since": hit["said_since"]} if "said_since" in hit else {}),
             }
             for hit in answer.hits
         ]

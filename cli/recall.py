@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +121,11 @@ def _ask_also_elsewhere(args: argparse.Namespace, request: Mapping[str, Any], co
     if _answering(answer.hits) or is_narrowed:
         return answer
     elsewhere = _ask(args.query, {**request, "all_projects": True}, context)
-    if not _answering(elsewhere.hits):
+    of_others = [hit for hit in elsewhere.hits if hit["project"] not in (None, "", request["project"])]
+    if not _answering(of_others):
         return answer
     note(f"memory: nothing of {request['project']} or of no project answers that; this is of other projects")
-    return elsewhere
+    return replace(elsewhere, hits=tuple(of_others))
 
 
 def _note_what_was_left_out(args: argparse.Namespace, request: Mapping[str, Any], context: Context) -> None:
@@ -152,7 +154,8 @@ def _answering(hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _line(hit: Mapping[str, Any]) -> str:
     day = effective_day(hit.get("surfaced_at"), hit["created"], hit["updated"]) or "-"
     place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
-    return f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}"
+    since = f"\n      {hit['said_since']}" if "said_since" in hit else ""
+    return f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}{since}"
 
 
 def _ask(query: str, request: Mapping[str, Any], context: Context) -> RecallAnswer:

@@ -14,22 +14,21 @@ from typing import NamedTuple
 from ..pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of, tells_occasion
 from ..pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede
-from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import REVERSES
 from ..pipelines.scrub import Policy, scrub
 from ..runtime.days import day_of, parse_local_day
 from ..runtime.errors import EditConflict, EntryNotFound, MemoryVaultError, UsageError
-from ..services.action_index import compile_rule
+from ..services.action_index import compile_rule, may_guard
 from ..services.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..services.excerpts import excerpts_of, occasion_of
 from ..services.remembering import SESSION
 from ..services.replacing import replaced_now
-from ..services.reviewing import DecisionOutcome, Reviewer
+from ..services.reviewing import Reviewer
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.core import is_ban
 from ..vault.entry import ACTIVE, INCIDENT, Entry
 from ..vault.evidence import EVIDENCE_HEADING, SAID
 from ..vault.note_text import is_title_cut, said_once
+from ..vault.note_text import without_replacement_line as kept_text
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .editor import Drafts
@@ -72,11 +71,6 @@ def day_said(entry: Entry) -> str | None:
     """Return the day on which the memory was said, as ISO text; None if the note has none."""
     day = parse_local_day(entry.surfaced_at)
     return day.isoformat() if day is not None else None
-
-
-def _may_guard(entry: Entry) -> bool:
-    """Whether the entry can guard the agent's actions: it is a ban, or the miner marked it for actions."""
-    return entry.kind not in REFUSED and (entry.channel == "action" or is_ban(entry.body))
 
 
 _REVERSAL = re.compile(rf"; {REVERSES}[^\n]+(?=\.$)", re.MULTILINE)
@@ -233,7 +227,7 @@ class Dialogue:
         self._show(entry)
         refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "k")
         refused += "" if any(source.session for source in entry.sources) else "w"
-        refused += "" if _may_guard(entry) else "m"
+        refused += "" if may_guard(entry) else "m"
         labels = {key: label for key, (label, _) in KEYS.items() if key not in refused}
         acts: Mapping[str, Callable[[], None]] = {
             "a": lambda: self._decide(entry, Approve()),
@@ -352,14 +346,14 @@ class Dialogue:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
-        _print_outcome(decided)
+        print(decided.told)
         self._decided.append(decided.path)
         self.go_on(decided.verdict if body is None else "edited")
 
     def _answer(self, place: _Place, answer: Answer) -> None:
         verdict = "no longer there"  # Stays if it went meanwhile: that is an act, too, which takes it off the list.
         for decided in self._reviewer.answer(place.path, {place.slug: answer}, run=self.run_name):
-            _print_outcome(decided)
+            print(decided.told)
             verdict = decided.verdict
         self.go_on(verdict)
 
@@ -443,12 +437,6 @@ def _key_for(question: _Question) -> str:
             return key
         else:
             print(f"press one of: {' '.join(question.labels)}" + "  (? explains them)" * ("?" in question.looks))
-
-
-def _print_outcome(decided: DecisionOutcome) -> None:
-    print(decided.told)
-    if decided.archived:
-        print(f"archived: {decided.archived}")
 
 
 def _show_copy(copy: ConflictCopy) -> None:

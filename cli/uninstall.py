@@ -17,6 +17,7 @@ from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
 from ..runtime.layout import home_folder
 from ..runtime.settings import Settings
+from ..services.ideas.ledger import list_there
 from ..tasks.queue.units import ServiceManagerUnavailable, SystemdUser
 from .context import Context
 from .output import home_path, note, print_json
@@ -118,6 +119,8 @@ def _print_outcome(
         print(f"your vault is not touched; it is not there now: {home_path(vault)}")
     else:
         print("your vault stays where it is" + (f": {home_path(vault)}" if vault else ""))
+    if (ideas := list_there(context.settings)) is not None:
+        print(f"so does the list of your ideas: {home_path(ideas)}")
     root = context.settings.state_root
     states = sorted(markers.parent for markers in root.glob("*/markers") if markers.is_dir())
     kept = [place for place in (context.settings.config_file, *states, root) if place.exists()]

@@ -184,7 +184,7 @@ def run(hook: Hook) -> str:
             return ""
         return _act(hook, call, settings, payload)
     is_prompt = call.event != ""
-    if call.host in LATE_OPENED and event == "UserPromptSubmit" and not _is_opened(call, settings):
+    if event == "UserPromptSubmit" and not _is_opened(call, settings):
         call.event = "SessionStart"
     if call.event == "SessionStart":
         if named == "SessionStart":
@@ -204,10 +204,12 @@ def run(hook: Hook) -> str:
 
 
 def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
-    """Whether the session was given its opening. False where the hook that should have given it ran out of time."""
-    from .injected import read_injected
+    """Whether the session was given its opening, or its host has no late one. False where the hook that should have
+    given it ran out of time."""
+    from .injected import CUT_OFF, read_injected
 
-    return not call.session or read_injected(settings["markers"], call.session) is not None
+    given = read_injected(settings["markers"], call.session) if call.session else set()
+    return given != {CUT_OFF} and (given is not None or call.host not in LATE_OPENED)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -294,6 +296,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
     from ..vault.project import project_of
+    from .injected import CUT_OFF, forget_given, read_injected
     from .once import claim_event, delete_old_claims
     from .session_start import build_opening
 
@@ -304,9 +307,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
             return "duplicate"
         if call.session:
             forget_end(markers, call.session)
-        if call.session and call.source in ("compact", "clear"):
-            from .injected import forget_given
-
+        if call.session and (call.source in ("compact", "clear") or read_injected(markers, call.session) == {CUT_OFF}):
             forget_given(markers, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
@@ -332,8 +333,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         report(f"memoryvault: {opening.note}")
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
-    if opening.paths or not opening.note or call.host not in LATE_OPENED:  # Else its next call is given it.
-        refused = _note_injected(hook, call) or refused
+    refused = _note_injected(hook, call, is_cut_off=bool(opening.note) and not opening.paths) or refused
     if opening.paths:
         from .receipt import append_action
 
@@ -488,17 +488,18 @@ def _answer_empty(hook: Hook) -> None:
         _write_stdout(hook, hook.adapter.EMPTY_ANSWER)
 
 
-def _note_injected(hook: Hook, call: HookCall) -> str:
+def _note_injected(hook: Hook, call: HookCall, *, is_cut_off: bool = False) -> str:
     """Record the printed entries as injected into the session, so that they are not repeated; return '' or why that was
-    refused."""
-    from .injected import add_injected
+    refused. `is_cut_off`: a start had no time for any, so the next prompt is given the opening."""
+    from .injected import CUT_OFF, add_injected
 
     paths, hook.paths = hook.paths, []
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
         try:
-            add_injected(hook.settings["markers"], call.session, paths)
+            cut_off = [CUT_OFF] if is_cut_off and call.event == "SessionStart" else []
+            add_injected(hook.settings["markers"], call.session, paths or cut_off)
         except OSError as error:
             return _report_unwritable(hook, error)
     return ""
@@ -552,7 +553,7 @@ def _finish_at_deadline(hook: Hook) -> None:
     if call is not None:
         _write_answer(hook, call)
     _answer_empty(hook)
-    if call is not None and (hook.paths or call.host not in LATE_OPENED):  # Else its next call is given the opening.
-        _note_injected(hook, call)
-    report("memoryvault: time budget exceeded")
-    hook.log("warning", "time budget exceeded")
+    if call is not None:
+        _note_injected(hook, call, is_cut_off=not hook.paths)
+    report(f"memoryvault: {hooklog.TIME_IS_UP}")
+    hook.log("warning", hooklog.TIME_IS_UP)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 
+CUT_OFF = "\t"
+"""In the list of entries: the session's start ran out of time before it gave any."""
+
 
 def read_injected(markers: str, session: str) -> set[str] | None:
     """Return the paths of the entries that the session was shown; None where there is no list, since no hook saw its

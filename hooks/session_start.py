@@ -6,7 +6,7 @@ import os
 import time
 
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.hooklog import busy_notice
+from ..runtime.hooklog import TIME_IS_UP, busy_notice
 from ..runtime.large_change import large_change_notice
 from ..runtime.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.automemory import FOLDER, INDEX_NAME, ON_DEMAND_KINDS, is_topic_name, render_index_block
@@ -122,7 +122,7 @@ def build_opening(
         len(paths),
         paths,
         loaded.format(len(shown)) + (f", {len(rest)} others" if rest else ""),
-        "" if is_complete else "time budget exceeded",
+        "" if is_complete else TIME_IS_UP,
     )
 
 

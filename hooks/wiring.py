@@ -142,6 +142,11 @@ def hosts_with_actions(settings: Settings) -> dict[str, bool]:
     return {host: events.issuperset(WIRINGS[host].actions) for host, events in wired.items() if is_ours[host]}
 
 
+def actions_wired(settings: Settings) -> bool:
+    """Whether the tool calls of any host are watched. Raises SettingsError."""
+    return any(hosts_with_actions(settings).values())
+
+
 def uninstall_for(host: str, settings: Settings) -> WiringOutcome:
     """Remove our hooks from the host's file. Raises SettingsError."""
     wiring = WIRINGS[host]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..runtime.errors import ModelUnavailable
+from ..runtime.errors import IndexUnavailable, ModelUnavailable
 from .embedder import Embedder
 from .late_interaction import pack_words
 from .store import IndexStore, PendingText
@@ -115,5 +115,7 @@ def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded
             f"the recall service embeds with {embedded.model}, but {model} is wanted: end it (`memory health` has the "
             "number of its process: kill NUMBER), and the next command starts it with that model"
         )
+    if any(len(vector) != 4 * embedded.dimension for vector in embedded.vectors):
+        raise IndexUnavailable(f"{embedded.model} gave vectors of another size than {embedded.dimension}")
     model_id = store.model_id(embedded.model, embedded.dimension)
     store.add_vectors(model_id, [text.text_hash for text in batch], embedded.vectors, embedded.words)

@@ -69,7 +69,7 @@ class Matrix:
         """Cosine similarity by passage id of the `limit` nearest, nearest first."""
         import numpy
 
-        query = numpy.frombuffer(vector, "<f4")
+        query = _unit_vector(vector)
         count = self.count
         similarity = numpy.empty(count, dtype=numpy.float32)
         owners = numpy.empty(count, dtype=numpy.int64)
@@ -84,9 +84,7 @@ class Matrix:
 
     def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
         """Cosine similarity of these passages, as far as they are in here."""
-        import numpy
-
-        query = numpy.frombuffer(vector, "<f4")
+        query = _unit_vector(vector)
         similarity = {}
         for passage in passages:
             position = self._row_of.get(passage)
@@ -179,3 +177,11 @@ class MatrixCache:
                 return
             matrix.add(passage, vector)
         matrix.last_rowid = state.last_rowid
+
+
+def _unit_vector(vector: bytes) -> Floats:
+    import numpy
+
+    unit: Floats = numpy.frombuffer(vector, "<f4").astype(numpy.float32)
+    unit /= max(float(numpy.linalg.norm(unit)), 1e-12)
+    return unit

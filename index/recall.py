@@ -16,6 +16,7 @@ from .client import RECALL_SECONDS, RecallClient, ServiceRefused, ServiceUnavail
 from .engine import DEFAULT_EAGERNESS, RecallEngine, RecallQuery
 from .filters import named_values, parse_filter, require_known
 from .receipts import append_receipt, receipt
+from .unreviewed import line_of, said_since
 
 DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-model": "by keywords only: no embedding model",
@@ -60,7 +61,8 @@ def recall_entries(
     """Recall by the service, which is started if it may be and gets `patience_seconds` to load its model; without it in
     this process.
 
-    `request` has the fields of the protocol's recall (protocol.py) except the text. Raises UsageError for a bad filter.
+    `request` has the fields of the protocol's recall (protocol.py) except the text. A hit has `said_since` if the user
+    said something later that would replace it and waits for a decision. Raises UsageError for a bad filter.
     """
     tree = parse_filter(request.get("filter"), local_today())
     if statuses := named_values(tree, "status"):
@@ -73,6 +75,11 @@ def recall_entries(
             cannot_start = str(error)
     eagerness = settings.recall.eagerness
     answer = recall_as_it_is(state, settings.required_vault_path, query, caller=caller, eagerness=eagerness, **request)
+    since = said_since(settings.required_vault_path, [hit["path"] for hit in answer.hits])
+    marked = (
+        {**hit, "said_since": line_of(since[hit["path"]])} if hit["path"] in since else hit for hit in answer.hits
+    )
+    answer = replace(answer, hits=tuple(marked))
     why = UNINSTALLED if is_uninstalled(state) else cannot_start
     return replace(answer, without_service=why) if answer.without_service and why else answer
 

@@ -410,7 +410,8 @@ class RecallService:
             shown = select_hits(near, token_budget, count)
             answer["block"] = render_block(shown)
             if self._settings.recall.unreviewed:
-                waiting = recall_unreviewed(self._engine, self._vault, query, deadline)
+                given = [hit.path for hit in shown]
+                waiting = recall_unreviewed(self._engine, self._vault, query, deadline, given)
                 answer["block"] += ("\n" if shown and waiting else "") + render_unreviewed(waiting)
                 shown += waiting
             answer["status"] = status_line(hit.slug for hit in shown)

@@ -7,15 +7,17 @@ passed on, and is not used at a session's start.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..runtime.days import day_of, effective_date
 from ..runtime.paths import read_regular
 from ..runtime.safe_text import safe_line
-from ..vault.entry import IN_INBOX, PENDING, parse_entry
-from ..vault.evidence import NOT_CONFIRMED_TAG
+from ..vault.entry import IN_INBOX, PENDING, Entry, parse_entry
+from ..vault.evidence import NOT_CONFIRMED_TAG, strip_evidence
+from ..vault.note_text import without_replacement_line
+from ..vault.pending import find_pending_notes
 from .engine import Hit, RecallEngine, RecallQuery
 from .query import analyse
 from .stemming import stems
@@ -34,14 +36,19 @@ MIN_BUDGET_MS = 40.0
 HEADING = "Said by the user in earlier sessions and not confirmed since; ask before you rely on it:"
 
 
-def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None) -> Sequence[Hit]:
+def recall_unreviewed(
+    engine: RecallEngine, vault: Path, query: RecallQuery, deadline: float | None, given: Collection[str] = ()
+) -> Sequence[Hit]:
     """Return at most MOST hits for the prompt `query`, best first; none if there is too little time.
 
-    `deadline`: in monotonic seconds; None for no limit.
+    What would replace one of the `given` entries comes in any case, and what would replace one that the session had
+    before if it answers as well as a confirmed entry must. `deadline`: in monotonic seconds; None for no limit.
     """
     left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
     if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()
+    had = query.exclude_paths
+    changes = [_hit_of(entry) for entry in said_since(vault, given).values() if entry.path not in had]
     waiting = frozenset(STRONG)
     asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS, apply_threshold=False)
     found = engine.recall(asked, budget_ms=left_ms)
@@ -50,7 +57,25 @@ def recall_unreviewed(engine: RecallEngine, vault: Path, query: RecallQuery, dea
     strong = [hit for hit in ranked if above[hit.path] >= STRONG[hit.status or ""]]
     if not strong and ranked and _is_alone(query.text, ranked):
         strong = ranked[:1]
-    return [hit for hit in strong if _is_the_users(vault, hit.path)][:MOST]
+    if ranked and ranked[0] not in strong and above[ranked[0].path] >= 0:
+        earlier = {entry.path for entry in said_since(vault, had).values()}
+        strong += [hit for hit in ranked if hit.path in earlier and above[hit.path] >= 0]
+    told = {hit.path for hit in changes}
+    for hit in strong:
+        entry = _of_the_user(vault, hit.path) if hit.path not in told else None
+        if entry is not None:
+            changes.append(replace(hit, excerpt=without_replacement_line(hit.excerpt)))
+    return changes[:MOST]
+
+
+def said_since(vault: Path, given: Collection[str]) -> dict[str, Entry]:
+    """Return what the user said of a rule later, which waits and would replace it, by the path of the rule."""
+    found: dict[str, Entry] = {}
+    for path in find_pending_notes(str(vault)) if given else ():
+        entry = _of_the_user(vault, path, with_text=b"supersedes:")
+        if entry is not None and entry.supersedes in given and entry.effective_status in STRONG:
+            found[entry.supersedes or ""] = entry
+    return found
 
 
 def _is_alone(prompt: str, ranked: Sequence[Hit]) -> bool:
@@ -64,21 +89,39 @@ def _is_alone(prompt: str, ranked: Sequence[Hit]) -> bool:
 
 def render_unreviewed(hits: Sequence[Hit]) -> str:
     """Render one line for each hit, below a heading; '' for none."""
-    return "\n".join([HEADING, *map(_line, hits)]) + "\n" if hits else ""
+    return "\n".join([HEADING, *(f"- {line_of(hit)}" for hit in hits)]) + "\n" if hits else ""
 
 
-def _line(hit: Hit) -> str:
-    said = effective_date(hit.surfaced_at, hit.created, hit.updated)
-    day = f" on {day_of(said)}" if said else ""
-    text = safe_line(hit.excerpt or hit.title)
-    return f"- You said{day}, not confirmed: {text[:CHARACTERS]}{'…' if len(text) > CHARACTERS else ''}"
+def line_of(said: Hit | Entry) -> str:
+    """Return what was said and when, as one line that says that nobody has confirmed it."""
+    when = effective_date(said.surfaced_at, said.created, said.updated)
+    day = f" on {day_of(when)}" if when else ""
+    text = safe_line((said.excerpt or said.title) if isinstance(said, Hit) else _statement(said))
+    return f"You said{day}, not confirmed: {text[:CHARACTERS]}{'…' if len(text) > CHARACTERS else ''}"
 
 
-def _is_the_users(vault: Path, path: str) -> bool:
-    """Whether the user said it: no agent wrote it, and the host's record says that a person typed it."""
+def _of_the_user(vault: Path, path: str, with_text: bytes = b"") -> Entry | None:
+    """Return the entry if the user said it: no agent wrote it, and the host's record says that a person typed it. None
+    also for a file without this text."""
     try:
         data, _ = read_regular(vault / path, READ_BYTES)
     except OSError:
-        return False
+        return None
+    if with_text not in data:
+        return None
     entry = parse_entry(path, data)
-    return not entry.written_by_agent and NOT_CONFIRMED_TAG not in entry.tags and bool(entry.sources)
+    is_typed = not entry.written_by_agent and NOT_CONFIRMED_TAG not in entry.tags and bool(entry.sources)
+    return entry if is_typed else None
+
+
+def _hit_of(entry: Entry) -> Hit:
+    return Hit(
+        entry.path, entry.slug, "", entry.kind, entry.effective_status, entry.project, 0.0, None, None,
+        _statement(entry), 0, None, entry.created, entry.updated, entry.surfaced_at,
+    )  # fmt: skip
+
+
+def _statement(entry: Entry) -> str:
+    """Return what was said, without heading, evidence and the line that names what it would replace."""
+    lines = without_replacement_line(strip_evidence(entry.body)).split("\n")
+    return "\n".join(line for line in lines if line[:1] != "#").strip() or entry.title

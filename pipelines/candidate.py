@@ -109,12 +109,7 @@ class Candidate:
     @property
     def title(self) -> str:
         """Heading: what the statement mainly says, without opening words, cut at a word."""
-        line = self.headline or self.statement.strip().split("\n", 1)[0]
-        line = without_opening(line) or line
-        if self.category == "idea":
-            line = _LABEL.sub("", line) or line
-        line = cut(line, TITLE_CHARACTERS)
-        return (line[:1].upper() + line[1:]).rstrip(".")
+        return title_of(self.headline or self.statement, is_idea=self.category == "idea")
 
     @property
     def answered(self) -> str:
@@ -139,6 +134,16 @@ IDEA_LABEL = (
 )
 """Pattern of what says outright that an idea follows; superfluous in a title, beside the kind."""
 _LABEL = re.compile(rf"^{IDEA_LABEL}\s*", re.IGNORECASE)
+
+
+def title_of(statement: str, *, is_idea: bool = False) -> str:
+    """Return the heading for a statement: its first line without opening words and an idea's label, cut at a word."""
+    line = statement.strip().split("\n", 1)[0]
+    line = without_opening(line) or line
+    if is_idea:
+        line = _LABEL.sub("", line) or line
+    line = cut(line, TITLE_CHARACTERS)
+    return (line[:1].upper() + line[1:]).rstrip(".")
 
 
 def without_opening(text: str) -> str:

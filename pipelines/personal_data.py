@@ -26,6 +26,7 @@ _HOME_PATH = re.compile(
     r"(?P<windows>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64}))"
     r"(?:(?:[/\\]{1,3}|%2F)[^\s/\\'\"`<>:;,|()\[\]{}*?]{0,255}){0,60}"
 )
+_HOME_HINTS = ("home", "Users", "Documents and Settings")
 _DASHED_HOME = re.compile(r"(?<![\w-])-(?:Users|home)-(?P<owner>[A-Za-z0-9]{2,64})(?:-[A-Za-z0-9]+){0,60}")
 # Accounts named after a role, a system or a program identify nobody.
 _ROLES = frozenset(
@@ -59,6 +60,9 @@ _NAMED_PHONE = re.compile(
     r"(?P<number>[+(]{0,2}\d[\d\s().-]{5,18}\d)(?![\w.-]?\d)",
     re.IGNORECASE,
 )
+FEWEST_DIGITS = 7
+"""Fewest digits of a telephone number; cards have more."""
+_SEVEN_DIGITS = re.compile(rf"(?:\d\D*){{{FEWEST_DIGITS}}}")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CARD = re.compile(
     r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w-])"
@@ -97,7 +101,10 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
             at_nobodys = local in _ROLES and _RESERVED_DOMAIN.match(match.group("domain"))
             if local not in _NOBODY and not at_nobodys:
                 yield match.start(), match.end(), "EMAIL"
-    yield from _homes(text)
+    if any(hint in text for hint in _HOME_HINTS):
+        yield from _homes(text)
+    if not _SEVEN_DIGITS.search(text):
+        return
     for pattern, group in ((_PHONE, 0), (_NAMED_PHONE, "number")):
         for match in pattern.finditer(text):
             number = match.group(group)
@@ -107,13 +114,16 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
 
 def account_numbers(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield [start, end) and kind (CARD, IBAN) of each number of a card or account with a valid check digit."""
+    if not _SEVEN_DIGITS.search(text):
+        return
     for match in _CARD.finditer(text):
         digits = [int(character) for character in match.group() if character.isdigit()]
         if 14 <= len(digits) <= 19 and _CARD_START.match("".join(map(str, digits))) and _luhn(digits):
             yield match.start(), match.end(), "CARD"
             if (after := _AFTER_CARD.match(text, match.end())) is not None:
                 yield *after.span("code"), "CARD"
-    for pattern, group in ((_IBAN, 0), (_NAMED_IBAN, "number")):
+    is_named = "iban" in text or "IBAN" in text or "Iban" in text
+    for pattern, group in ((_IBAN, 0), (_NAMED_IBAN, "number")) if is_named else ((_IBAN, 0),):
         for match in pattern.finditer(text):
             length = _IBAN_CHARS.get(match[group][:2].upper(), 0)
             number = re.sub("[ -]", "", match[group])[:length]

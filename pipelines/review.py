@@ -11,8 +11,11 @@ from typing import TypeAlias
 
 from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
-from ..runtime.slug import idea_slug, slugify, validate_group, validate_name
+from ..runtime.slug import idea_slug, slugify, validate_group, validate_name, validate_note_name
 from ..vault.entry import Entry
+from .candidate import title_of
+from .likeness import own_words, statement_of
+from .reading.sentences import sentences
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,7 @@ def _accepted(proposal: Entry, replaces: str | None) -> Accepted:
     kind = validate_name("kind", proposal.kind)
     if kind == "idea":
         return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.name)}/_index.md", "incubating")
-    slug = validate_name("slug", proposal.slug)
+    slug = validate_note_name(proposal.slug)
     return Accepted(f"{group_of(proposal.group, proposal.project)}/{kind}/{slug}.md", "active", replaces)
 
 
@@ -168,14 +171,17 @@ def former_path(path: str) -> str | None:
     return None if archived is None else archived["path"]
 
 
-def replacement_line(path: str) -> str:
-    """Render the line that says what a proposal would replace."""
-    return f"It would replace [[{path.removesuffix('.md')}]]."
+def with_title_of_statement(body: str, before: str) -> str:
+    """Return an edited body whose heading follows the statement, if it was made of the one `before`.
 
-
-_REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.MULTILINE)
-
-
-def without_replacement_line(body: str) -> str:
-    """Remove the line of `replacement_line` from a body."""
-    return _REPLACEMENT_LINE.sub("", body)
+    Any other heading is the user's.
+    """
+    heading, _, rest = body.partition("\n")
+    said, now = (own_words(statement_of(text)) for text in (before, body))
+    if not heading.startswith("# ") or now in ("", said):
+        return body
+    parts = (said, *(part.of(said) for part in sentences(said)))
+    for is_idea in (False, True):
+        if heading[2:].strip() in {title_of(part, is_idea=is_idea) for part in parts}:
+            return f"# {title_of(now, is_idea=is_idea)}\n{rest}"
+    return body

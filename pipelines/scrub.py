@@ -246,7 +246,7 @@ def _tokens(text: str) -> Iterator[Finding]:
             continue
         if any(start <= base < end for start, end in public):
             continue
-        named = _NAMED_BEFORE.search(text, max(0, base - 60), base)
+        named = _NAMED_BEFORE.search(text, max(0, base - 60), base) if _is_assigned(text, base) else None
         if named and not (_may_be_anything(named["name"]) or _is_given_to_maker(named, text, candidate.end())):
             continue
         if "://" in token or _URL_BEFORE.search(text[max(0, base - 300) : base]):
@@ -310,6 +310,11 @@ def _is_given_to_maker(named: re.Match[str], text: str, end: int) -> bool:
 def _is_camel_case(token: str) -> bool:
     """Whether more than half of the token is capitalised words, as in the name of a class."""
     return 2 * sum(map(len, _CAPITALISED.findall(token))) > len(token)
+
+
+def _is_assigned(text: str, base: int) -> bool:
+    """Whether an operator of `_NAMED_BEFORE` stands before `base`."""
+    return text[max(0, base - 8) : base].rstrip(" \t\\\"'").endswith(("=", ":"))
 
 
 def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:

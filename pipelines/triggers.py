@@ -129,6 +129,18 @@ _GONE = re.compile(r"^\W*(?:is|are|was)\s+(?:not|no longer|gone|banned|out|depre
 _WANTED = re.compile(
     r"\b(?:us(?:e|es|ing)|with|via|through|prefer|only|by|run|need|in the|to)(?:\W+[\w-]+){0,2}\W*$", re.I
 )
+_LEFT = re.compile(r"\bfrom\W*$", re.I)
+_LEFT_FOR = re.compile(r"\W*(?:over\s+)?to\b", re.I)
+"""Around what was left for something else: "moved from X to Y"."""
+_NOT_AN_ORDER = re.compile(
+    r"\b(?:never|no|nobody|none|without|avoid|stop|ask|before|after|until|unless|except|when(?:ever)?|if)\b|n['’]t\b"
+    r"|(?<!, )\bnot\b|\bnot\b(?!\W+\S+$)|\bonly\b(?:\s+\S+){0,3}?\s+(?:for|in|on|from|at|against)\b",
+    re.I,
+)
+"""Forbids, asks, or says when; any other sentence says what to do."""
+_MANNER = re.compile(r"\W*(?:only\s+)?(?:with|via|through|against)\b|\W*-|:", re.I)
+"""Right behind a name, it says how to use it: a call with the name may be one that does otherwise."""
+_HAPPENED = re.compile(r"\b(?:you|i|we|he|she|they|it)\s+(?:\w+ly\s+|just\s+)?\w+ed\b[^,.;]*", re.I)
 _ALLOWED = re.compile(r"\b(?:may|can|could|allowed to)\b", re.I)
 _EDIT = re.compile(r"\b(?:touch|edit|modify|change)\b", re.I)
 _EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
@@ -188,9 +200,11 @@ _NOT_ALONE = re.compile(r"\b(?:only|except|unless|but|outside|instead|other than
 _AND_OR = frozenset({"and/or", "he/she", "yes/no", "n/a", "i/o", "ci/cd", "tcp/ip", "w/o", "a/b"})
 
 
-def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str] = ()) -> Triggers:
+def compile_triggers(
+    rule: str, *, channel: str = "prompt", named: Iterable[str] = (), guards: bool = False
+) -> Triggers:
     """Return the triggers of a rule. `channel`: the reader's opinion, one of `vault.entry.CHANNELS`; `named`: triggers
-    that the note gives itself and that replace all others."""
+    that the note gives itself and that replace all others; `guards`: without what a call follows the rule with."""
     text = _NO_APOSTROPHE.sub(r"\1n't", _URL.sub(" ", rule[:MOST_CHARACTERS]))
     if is_ban(text):
         text = _INSTEAD.sub("", text)
@@ -201,8 +215,8 @@ def compile_triggers(rule: str, *, channel: str = "prompt", named: Iterable[str]
     if not named:
         for part in (without_label, text) if (without_label := _without_label(text)) else (text,):
             mentions = [_Mentions(sentence) for sentence in _SENTENCE_END.split(part) if sentence.strip()]
-            _add_mentions(found, mentions)
-            _add_concepts(found, mentions, strict)
+            _add_mentions(found, mentions, guards)
+            _add_concepts(found, mentions, strict, guards)
             if found:
                 break
     commands, paths, words, texts = (
@@ -251,6 +265,9 @@ class _Mentions:
         """Places where something is to be put."""
         self.words: list[str] = []
         self.texts: list[str] = []
+        self.is_order = _NOT_AN_ORDER.search(sentence) is None
+        self.followed: set[str] = set()
+        """What it wants: a call with it follows the sentence."""
         self._forbids_edits = _EDIT.search(sentence) is not None and is_ban(sentence)
         forbidden = _FORBIDDEN_FLAG.search(sentence)
         self.flag = forbidden["flag"] if forbidden and not _BUT.search(forbidden["between"]) else ""
@@ -331,6 +348,8 @@ class _Mentions:
                 self._add_path(token, before)  # A file of a kind that nobody listed.
                 return
             self.words += _singular_too(token)
+            if self.is_order and _WANTED.search(before) and not _MANNER.match(after):
+                self.followed.update(_singular_too(token))
             if self._forbids_edits and "_" in token:
                 self._add_path(f"{token}/", before)  # "third_party is vendored, don't touch it."
             if _IDENTIFIER.fullmatch(last := token.rpartition(".")[2]):
@@ -350,7 +369,8 @@ class _Mentions:
         if self.flag and " -" not in name and (" " in name or name in _vocabulary().programs):
             name = f"{name} {self.flag}"
         clause = re.split(r",|;|\bbut\b|\band\b(?= (?:use|run)\b)", before)[-1]
-        if _GONE.search(after) or _NEGATED.search(clause):
+        is_left = self.is_order and _LEFT.search(before) and _LEFT_FOR.match(after)
+        if is_left or _GONE.search(after) or _NEGATED.search(clause):
             self.forbidden.append(name)
         elif _ALLOWED.search(clause) and is_ban(self.text):
             self.other.append(name)  # "You may run X in dev, but never in prod."
@@ -360,6 +380,8 @@ class _Mentions:
             or "use" in clause[:6].lower()
         ):
             self.wanted.append(name)
+            if self.is_order and not _MANNER.match(after):
+                self.followed.add(name)
         else:
             self.other.append(name)
 
@@ -382,11 +404,17 @@ def _near_negation(before: str) -> bool:
     return re.search(rf"{negation}\s+(?:(?:use|on|in|to|with|by)\s+)?(?:the\s+)?{more}$", before, re.I) is not None
 
 
-def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
+def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions], guards: bool) -> None:
     known = _vocabulary()
     forbidden = [name for one in mentions for name in one.forbidden]
     wanted = [name for one in mentions for name in one.wanted]
-    other = [name for one in mentions for name in one.other]
+    left_out = {name for one in mentions for name in one.followed} if guards else set()
+    # Of "not pandas. Polars here" the second is wanted, as the first is forbidden.
+    sorts = {sort for name in forbidden for sort in _sorts_of(name)}
+    orders = {
+        n for one in mentions if one.is_order for n in (*one.other, *one.words) if not sorts.isdisjoint(_sorts_of(n))
+    }
+    other = [name for one in mentions for name in one.other if name not in orders]
     keep_apart = {name.partition(" ")[0] for name in wanted}
     for name in forbidden:
         program = name.partition(" ")[0]
@@ -400,7 +428,7 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
         rivals = next((group for group in known.rivals if name.partition(" ")[0] in group), frozenset())
         if forbidden:
             continue
-        if not rivals:
+        if not rivals and name not in left_out:
             _add_named(found, name)
         for rival in sorted(rivals - keep_apart):
             _add_named(found, rival)
@@ -409,14 +437,23 @@ def _add_mentions(found: dict[str, str], mentions: Sequence[_Mentions]) -> None:
     for name in other:
         _add_named(found, name)
     # Of "keep scripts out of src/, put them into tools/" only the first place is what it forbids.
-    for path in [path for one in mentions for path in one.paths] or [path for one in mentions for path in one.homes]:
+    homes = [path for one in mentions for path in one.homes if not (guards and one.is_order)]
+    for path in [path for one in mentions for path in one.paths] or homes:
         found.setdefault(path, "path")
     # "Never call collect(). Use take() or show()."
     bans = [one for one in mentions if (one.words or one.texts) and is_ban(one.text)] or mentions
-    for word in sorted({word for one in bans for word in one.words}):
+    for word in sorted({word for one in bans for word in one.words} - left_out - orders):
         found.setdefault(word, "word")
     for text in [text for one in bans for text in one.texts]:
         found.setdefault(text, "text")
+
+
+def _sorts_of(name: str) -> set[object]:
+    """Return sorts of names, one of which two names share if one can stand for the other: its rivals; a library, a
+    program, with or without a subcommand."""
+    known, program = _vocabulary(), name.partition(" ")[0]
+    alike = (name in known.libraries, program in known.programs | known.ambiguous, " " in name)
+    return {alike, *(group for group in known.rivals if program in group)}
 
 
 def _add_named(found: dict[str, str], name: str) -> None:
@@ -428,10 +465,11 @@ def _add_named(found: dict[str, str], name: str) -> None:
         found.setdefault(name, "word")
 
 
-def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: bool) -> None:
+def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: bool, guards: bool) -> None:
     known = _vocabulary()
     for one_sentence in mentions:
-        sentence = one_sentence.text
+        # "Git LFS for large files, last time you pushed one" is about no push.
+        sentence = _HAPPENED.sub(" ", one_sentence.text) if one_sentence.is_order else one_sentence.text
         called = {
             name.partition(" ")[0] for name in (*one_sentence.forbidden, *one_sentence.wanted, *one_sentence.other)
         }
@@ -448,6 +486,10 @@ def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: 
             ways = [each for one in concept.then for each in (known.installs if one == "@install" else (one,))]
             # "Deploy with fly": of the ways to do it only that one, and of the program only that.
             done_with = [one for one in ways if " " in one and one.partition(" ")[0] in called]
+            if guards and not one_sentence.followed.isdisjoint(
+                {*done_with, *(one.partition(" ")[0] for one in done_with)}
+            ):
+                continue
             for one in done_with:
                 found.pop(one.partition(" ")[0], None)
             for one in done_with or ways:

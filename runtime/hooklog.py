@@ -8,7 +8,9 @@ import time
 from .interpreter import quote
 from .layout import FILE_MODE
 
-LATE = (b'"service": "slow"', b'"service": "not asked"', b"dense-late", b'"result": "time budget exceeded"')
+TIME_IS_UP = "time budget exceeded"
+"""The result of a hook that was cut off, or left something out because its time was over."""
+LATE = (b'"service": "slow"', b'"service": "not asked"', b"dense-late", f'"result": "{TIME_IS_UP}"'.encode())
 """In the line of a prompt that got no recall by meaning, because there was no time for it."""
 TAIL_BYTES = 128 * 1024
 LEAST_PROMPTS = 20

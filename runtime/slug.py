@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Container
 
@@ -18,6 +19,9 @@ FURTHER_WORDS = 2
 IDEA_SLUG_CHARACTERS = 40
 MAX_SLUG_CHARACTERS = 80
 """A file name holds 255 bytes; the archive appends a date and a counter to a slug."""
+
+OWN_SCRIPT_CHARACTERS = 40
+"""Of a name in another script, whose letters take up to four bytes each."""
 
 MAX_NAME_CHARACTERS = 200
 
@@ -71,6 +75,24 @@ def _foreign_name(text: str, fallback: str) -> str:
     return fallback
 
 
+def _letters(text: str) -> list[str]:
+    """Return the runs of letters and digits of `text`, of any script, in lower case."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    runs = "".join(c if unicodedata.category(c)[0] in "LMN" else " " for c in folded).split()
+    return [run for run in runs if any(map(str.isalnum, run))]
+
+
+def _in_its_script(text: str, fallback: str) -> str:
+    """Return the name of a note in the script of `text`; that of `_foreign_name` where the system's file names cannot
+    have its letters."""
+    name = _whole_words(_letters(text), OWN_SCRIPT_CHARACTERS, MINING_WORDS)
+    try:
+        name.encode(sys.getfilesystemencoding())
+    except UnicodeEncodeError:
+        name = ""
+    return name or _foreign_name(text, fallback)
+
+
 def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
     """Make a slug of `title`: `[a-z0-9-]+`, at most `limit` characters.
 
@@ -87,7 +109,7 @@ def mining_slug(match: str, occasion: str = "", otherwise: str = "") -> str:
     An introduction ("No, …", "In this repo, …", "I think we …") is left out where LEAD_WORDS words remain. Where fewer
     than TELLING_WORDS of the first words tell something, function words are left out of all that was said. A statement
     that tells nothing ("That was it") is named after its `occasion`, what it answers; if that tells nothing either,
-    `otherwise`.
+    `otherwise`. One in a script without an ASCII spelling keeps its letters.
     """
     words = _about(match)
     if words and otherwise and not _telling(words):
@@ -96,7 +118,7 @@ def mining_slug(match: str, occasion: str = "", otherwise: str = "") -> str:
             return otherwise
     elif len(words) > MINING_WORDS and len(_telling(words[:MINING_WORDS])) < TELLING_WORDS:
         words = _without_function_words(words)
-    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _foreign_name(match, "candidate")
+    return allowed_name(_whole_words(words, MAX_SLUG_CHARACTERS, MINING_WORDS)) or _in_its_script(match, "candidate")
 
 
 def _telling(words: list[str]) -> list[str]:
@@ -160,7 +182,7 @@ def _whole_words(words: list[str], limit: int, most: int | None = None) -> str:
 
 def idea_slug(title: str) -> str:
     """Make the slug of an idea: whole words from the first that says what it is about, at most IDEA_SLUG_CHARACTERS."""
-    return allowed_name(_whole_words(_about(title), IDEA_SLUG_CHARACTERS)) or _foreign_name(title, "untitled-idea")
+    return allowed_name(_whole_words(_about(title), IDEA_SLUG_CHARACTERS)) or _in_its_script(title, "untitled-idea")
 
 
 def source_slug(url: str) -> str:
@@ -201,6 +223,12 @@ def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> 
     if any(len(part) > MAX_NAME_CHARACTERS for part in value.split("/")):
         raise EntryInvalid(f"{what} is too long: use at most {MAX_NAME_CHARACTERS} characters")
     return value
+
+
+def validate_note_name(name: str) -> str:
+    """Return `name`: a slug, or one as `mining_slug` makes it of another script. Raises EntryInvalid."""
+    is_own = not name.isascii() and len(name) <= MAX_NAME_CHARACTERS and "-".join(_letters(name)) == name
+    return name if is_own else validate_name("slug", name)
 
 
 def is_slug(name: str) -> bool:

@@ -12,13 +12,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from ..index.catalog_reader import CatalogReader
-from ..pipelines.likeness import statement_of
+from ..pipelines.likeness import is_reworded, statement_of
 from ..pipelines.triggers import WORDS_FILE, Triggers, compile_triggers
 from ..runtime.atomic_file import replace_file
 from ..runtime.days import parse_local_day
@@ -26,7 +26,8 @@ from ..runtime.json_text import parse_json
 from ..runtime.layout import ACTIONS, FAILURES, FILE_MODE, INBOX
 from ..runtime.settings import Settings
 from ..vault.automemory import ON_DEMAND_KINDS
-from ..vault.entry import ACTIVE, IN_INBOX, INCIDENT, Entry
+from ..vault.core import is_ban
+from ..vault.entry import ACTIVE, GUARDS, IN_INBOX, INCIDENT, Entry
 from ..vault.evidence import strip_evidence
 from ..vault.failure import (
     EXACT,
@@ -40,7 +41,7 @@ from ..vault.failure import (
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 
-FORMAT = 5
+FORMAT = 6
 RULE_CHARACTERS = 300
 NO_RULES = frozenset({"fix", "skill", "idea", INCIDENT, *ON_DEMAND_KINDS})
 """Kinds that say nothing about an action of the agent."""
@@ -48,12 +49,14 @@ FIX = "fix"
 CURES = (FIX, INCIDENT)
 RESOLVED = "resolved"
 CACHE = "actions-cache.json"
+_RAN = re.compile(r"`[^\n]+?`(?=\. |$)")
 _FENCED = re.compile(r"^(```|~~~~)text\n(.*?)\n\1$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class ActionRule:
-    """One rule in the form shown by the hook. `said`: the day on which the user said it, in words; '' if unknown."""
+    """One rule in the form shown by the hook. `said`: the day on which the user said these words, in words; '' if
+    unknown."""
 
     path: str
     text: str
@@ -68,16 +71,25 @@ def compile_rule(entry: Entry) -> tuple[ActionRule, Triggers]:
     named = entry.extra.get("triggers")
     names = [str(one) for one in named] if isinstance(named, list | tuple) else str(named or "").split(",")
     channel = "action" if entry.guard else entry.channel
-    triggers = compile_triggers(text, channel=channel, named=[name for name in names if name.strip()])
+    own = [name for name in names if name.strip()]
+    triggers = compile_triggers(text, channel=channel, named=own, guards=bool(entry.guard))
     day = parse_local_day(entry.surfaced_at)
     rule = ActionRule(
         entry.path,
         cut(" ".join(text.split()), RULE_CHARACTERS),
-        "" if day is None else f"{day.day} {day:%b %Y}",
+        "" if day is None or is_reworded(entry.body) else f"{day.day} {day:%b %Y}",
         entry.guard,
         entry.project or "",
     )
     return rule, triggers
+
+
+def may_guard(entry: Entry) -> bool:
+    """Whether a mark that stops the agent is worth offering: the rule is a ban or for actions, and speaks of calls that
+    do not follow it."""
+    return (entry.channel == "action" or is_ban(entry.body)) and bool(
+        compile_rule(replace(entry, extra={**entry.extra, "guard": GUARDS[0]}))[1]
+    )
 
 
 def compile_index(rules: Iterable[tuple[Mapping[str, Any], Triggers]]) -> bytes:
@@ -143,6 +155,8 @@ def compile_cure(entry: Entry) -> tuple[dict[str, str], list[str]] | None:
     project = entry.project or ""
     if (said := read_cure(statement_of(entry.body))) is not None:
         command, symptom, helped = said
+        if entry.special == INBOX and (ran := _RAN.match(helped)):
+            helped = ran[0]  # What the agent said of it is a conclusion.
         title, keys = symptom, [message_key(symptom), *failure_keys(symptom, command, parts=False)]
     elif entry.kind == INCIDENT and entry.special != INBOX:
         report, _, resolution = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")

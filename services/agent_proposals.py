@@ -13,7 +13,7 @@ from typing import Literal
 from ..pipelines.candidate import KIND_OF_CATEGORY
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
-from ..pipelines.review import group_of, replacement_line
+from ..pipelines.review import group_of
 from ..pipelines.routing import PUT_AWAY_STATUSES
 from ..pipelines.scrub import scrub
 from ..runtime.errors import UsageError
@@ -24,6 +24,7 @@ from ..vault.automemory import COST_KIND, INDEX_KIND, TOPIC_KIND
 from ..vault.automemory import FOLDER as TOPICS_FOLDER
 from ..vault.entry import AGENT_SOURCE, DASHBOARD_KIND, PATTERN_KIND, RESEARCH_KIND, SKILL_KIND, fingerprint
 from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.note_text import replacement_line
 from ..vault.render import RULE_KINDS
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore

@@ -49,10 +49,12 @@ class DecisionOutcome:
 
     @property
     def told(self) -> str:
-        """The outcome in one line, without what it replaced."""
+        """The outcome in one line."""
+        verdict = "approved, in place of an older entry" if self.archived else self.verdict
         effect = f", and {self.effect}" if self.effect else ""
         also_in = f", and in {self.listed_in}" if self.listed_in else ""
-        return f"{self.verdict}{effect}: {self.path}{also_in}"
+        old = f"; archived: {self.archived}" if self.archived else ""
+        return f"{verdict}{effect}: {self.path}{also_in}{old}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
-from ..pipelines.review import Reject
+from ..pipelines.review import Reject, with_title_of_statement
 from ..runtime.errors import EntryInvalid
 from ..runtime.layout import ALWAYS_LOAD, INBOX, REVIEW
 from ..vault.active import is_entry_place
@@ -179,7 +179,9 @@ def edit(reviewer: Reviewer, path: str, body: Scrubbed, expected_hash: str) -> b
             raise EntryInvalid(f"{path} is not an entry in use")
         if str(body).strip() == entry.body.strip():
             return False
-        after = store.render_edit(entry.text, {"fingerprint": fingerprint(statement_of(str(body)))}, body)
+        titled = with_title_of_statement(str(body).strip(), entry.body)
+        kept = Scrubbed.trusted(titled, reason="its title is cut from its text, which the caller scrubbed")
+        after = store.render_edit(entry.text, {"fingerprint": fingerprint(statement_of(titled))}, kept)
         run = journal.new_run(RUN)
         journal.commit(rewritten(entry, after), run=run, actor="review", what=f"edited: {entry.slug}")
     return True

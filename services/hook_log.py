@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..runtime.hooklog import TIME_IS_UP
 from ..runtime.json_text import json_objects
 
 HOOK_DAYS = 7
@@ -113,6 +114,6 @@ def run_of(line: Mapping[str, Any]) -> HookRun | None:
         at=datetime.fromisoformat(str(line.get("time"))).timestamp(),
         ms=ms if is_number else None,
         result=None if result is None else str(result),
-        is_degraded="degraded" in line,
+        is_degraded="degraded" in line or result == TIME_IS_UP,
         host=str(line.get("host", "")),
     )

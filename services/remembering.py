@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from ..pipelines.candidate import Candidate
 from ..pipelines.learned import shifted
 from ..pipelines.likeness import own_words, quotes_of, statement_of
-from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
     ONE_OCCURRENCE,
     Action,
@@ -41,6 +40,7 @@ from ..vault.evidence import (
     SAID,
 )
 from ..vault.fields import StoreValue
+from ..vault.note_text import replacement_line
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore

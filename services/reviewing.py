@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ..hooks.wiring import actions_wired
 from ..index.recall import recall_as_it_is
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import statement_of
@@ -25,12 +26,13 @@ from ..pipelines.review import (
     parse_decision,
     settle,
     why_none,
-    without_replacement_line,
+    with_title_of_statement,
 )
 from ..runtime.errors import (
     EditConflict,
     EntryInvalid,
     EntryNotFound,
+    SettingsError,
     UsageError,
 )
 from ..runtime.layout import ALWAYS_LOAD, REVIEW, special_folder
@@ -40,6 +42,7 @@ from ..vault.entry import CONTRADICTS, IN_INBOX, PENDING, PROBABILITY, Entry, fi
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
 from ..vault.frontmatter import carry_fields, require_sound
+from ..vault.note_text import without_replacement_line
 from ..vault.pending import is_idea_path, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -79,7 +82,7 @@ class _Deciding:
     @property
     def body_after(self) -> Scrubbed | None:
         """The body to write; None leaves it byte for byte."""
-        text = self.entry.body if self.body is None else str(self.body)
+        text = self.entry.body if self.body is None else with_title_of_statement(str(self.body), self.entry.body)
         kept = without_replacement_line(text)
         if kept == self.entry.body:
             return None
@@ -158,7 +161,7 @@ class Reviewer:
                 decided = self._carry_out(entry, decision, run, body, expected_old)
             if is_idea_path(decided.path):
                 request_research_if_possible(self._settings, slug_of(decided.path))
-            return replace(decided, effect=_effect(decision))
+            return replace(decided, effect=_effect(decision, self._settings))
 
         return retry_edit(attempt, again=expected_hash is None and expected_old is None)
 
@@ -452,12 +455,18 @@ def _marks(decision: Decision) -> dict[str, StoreValue]:
     }
 
 
-def _effect(decision: Decision) -> str:
+def _effect(decision: Decision, settings: Settings) -> str:
     """Return what an approval does besides keeping the note; '' if nothing."""
     if not isinstance(decision, Approve):
         return ""
     effects = ["given to every session at its start"] * decision.always
-    return ", and ".join([*effects, *["stops the agent once in a session"] * bool(decision.guard)])
+    if decision.guard:
+        watched = False
+        with suppress(SettingsError):  # The decision is made, whatever a host's file says.
+            watched = actions_wired(settings)
+        later = "" if watched else ", as soon as `memory guard --on` watches it"
+        effects.append(f"stops the agent once in a session{later}")
+    return ", and ".join(effects)
 
 
 def _placed(path: str, status: str) -> dict[str, StoreValue]:

@@ -20,7 +20,7 @@ from ..pipelines.triage import TriageStep, triage
 from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..runtime.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW
 from ..runtime.settings import Settings
-from ..runtime.slug import slugify, validate_name
+from ..runtime.slug import slugify, validate_name, validate_note_name
 from ..vault.entry import Entry
 from ..vault.evidence import NOT_CONFIRMED_TAG
 from ..vault.fields import StoreValue
@@ -141,10 +141,7 @@ class _Runner:
         if self._mode == "silent":
             wide = is_widened([self._entries[path].project for path in paths])
             group = DEFAULT_GROUP if wide else group_of(keeper.group, keeper.project)
-            return (
-                f"{group}/{validate_name('kind', keeper.kind or '')}/{validate_name('slug', keeper.slug)}.md",
-                "active",
-            )
+            return f"{group}/{validate_name('kind', keeper.kind or '')}/{validate_note_name(keeper.slug)}.md", "active"
         return None, ""
 
     def _merge(self, step: TriageStep) -> TriageOutcome:

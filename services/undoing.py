@@ -225,6 +225,11 @@ class _Past:
         later = takewhile(lambda made: made[0].id != act.id, reversed(self._of_path[path]))
         return next((each for each, change in later if change.after_hash in hashes and each.actor != "undo"), None)
 
+    def is_decided(self, path: str) -> bool:
+        """Whether a decision of the user wrote the file last."""
+        writers = [act for act, _ in self._of_path.get(path, ()) if act.actor != "undo"]
+        return bool(writers) and writers[-1].actor not in AUTOMATIC and not is_asking(writers[-1])
+
     def on_disk(self, path: str) -> str | None:
         """Return the file's current text; None if there is no file."""
         if path not in self._disk:
@@ -265,7 +270,7 @@ class _PlanBuilder:
             if path not in self._steps and session.encode() in data:  # Parsing all notes would take seconds.
                 entry = parse_entry(path, data)
                 if _is_mined(entry) and any(source.session == session for source in entry.sources):
-                    self._leave(path, Why.HOLDS_MORE)
+                    self._leave(path, Why.DECIDED if self._past.is_decided(path) else Why.HOLDS_MORE)
 
     def _fault(self, act: Act, change: Recorded) -> Why | None:
         """Return why the file cannot be restored; None if it is unchanged."""

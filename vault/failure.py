@@ -7,6 +7,7 @@ process and line numbers, ids, folders, temporary names, the source lines that a
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 
 from ..runtime.normal_form import fingerprint
@@ -36,6 +37,7 @@ _ERROR = re.compile(
 )
 _RAISED = re.compile(r"^(?:E\s+)?(?:[\w$]+\.)*\w*[a-z](?:Error|Exception)\b\s*(?::|$)")
 _SAYS_ERROR = re.compile(r"\b(?:error|fatal|panic|exception|cannot|could not|denied|not found)\b|^E\s|ERR!", re.I)
+_SIGNALS = frozenset(filter(None, map(signal.strsignal, signal.valid_signals())))
 _NAMES = re.compile(r"[`'\"‘“(/_]|\w[.:]\w|\d|[a-z][A-Z]")
 """Something of this failure: a quotation, a path, a number, an identifier."""
 _CLOSING = re.compile(
@@ -141,6 +143,11 @@ def is_raised(line: str) -> bool:
     return _RAISED.match(line) is not None
 
 
+def names_failure(line: str) -> bool:
+    """Whether a line, however short, is an exception with its message, or what a shell says of a signal's end."""
+    return (is_raised(line) and _without_kind(line) != line) or line in _SIGNALS
+
+
 def plain(line: str) -> str:
     """Remove from a line what differs from one occurrence to the next."""
     for pattern, substitute in _SUBSTITUTES:
@@ -190,16 +197,21 @@ def failure_keys(report: str, command: str = "", *, parts: bool = True) -> list[
     lines = [line for line in _EXIT.sub("", report).splitlines()[-MOST_KEY_LINES:] if line.strip()]
     keys = [EXACT + failure.fingerprint[:16]]
     for line in reversed(lines):
-        message = _PREFIX.sub("", _ANSI.sub("", line[:MOST_LINE_CHARACTERS]).strip())
-        forms = (line, message, line.rpartition(": ")[2]) if parts else (line,)
+        forms = (line, _without_kind(line), line.rpartition(": ")[2]) if parts else (line,)
         keys += [key for form in forms if (key := message_key(form))]
     of_kind = next((line for line in reversed(lines) if _CLASS.search(line[:MOST_LINE_CHARACTERS])), "")
+    if command.strip() and names_failure(failure.message) and not message_key(failure.message):
+        keys.append(f"{KIND}{plain(command[:MOST_LINE_CHARACTERS])} {plain(failure.message)}")
     match = _CLASS.search(of_kind[:MOST_LINE_CHARACTERS])
     kind = match[1].rsplit(".", 1)[-1] if match else ""
     if kind and kind not in _ANY_CLASS and command.strip():
         about = _QUOTED.search(plain(of_kind[:MOST_LINE_CHARACTERS]))
         keys.append(f"{KIND}{plain(command[:MOST_LINE_CHARACTERS])} {kind} {about[1] if about else ''}".rstrip())
     return list(dict.fromkeys(keys))
+
+
+def _without_kind(line: str) -> str:
+    return _PREFIX.sub("", _ANSI.sub("", line[:MOST_LINE_CHARACTERS]).strip())
 
 
 def quoted_messages(text: str) -> list[str]:

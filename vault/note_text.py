@@ -92,3 +92,16 @@ _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).rstrip(".!").casefold()
+
+
+def replacement_line(path: str) -> str:
+    """Render the line that says what a proposal would replace."""
+    return f"It would replace [[{path.removesuffix('.md')}]]."
+
+
+_REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.MULTILINE)
+
+
+def without_replacement_line(body: str) -> str:
+    """Remove the line of `replacement_line` from a body."""
+    return _REPLACEMENT_LINE.sub("", body)

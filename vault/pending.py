@@ -62,10 +62,14 @@ def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
     """
     groups: dict[str, list[str]] = {"proposals": [], "questions": [], "inbox": [], "ideas": [], "patterns": []}
     possible_questions = []
+    folder_of: dict[str, str] = {}  # Thousands of notes share a few folders.
     for path in paths:
         if "_" not in path:  # Of all notes of a vault, most.
             continue
-        folder = pending_folder(path)
+        parent = path.rpartition("/")[0]
+        folder = folder_of.get(parent)
+        if folder is None:
+            folder = folder_of[parent] = pending_folder(path)
         if not folder or (folder == INCUBATOR and not is_idea_path(path)):
             continue
         if path == IDEAS_LIST:

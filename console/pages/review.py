@@ -13,19 +13,18 @@ from ...hooks.install import may_offer_actions, remember_asked
 from ...pipelines.incubation import GC_KIND, KIND_IN_WORDS, SURFACE_KIND
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Decision, Supersede, link_target, parse_decision, why_none
-from ...pipelines.review import without_replacement_line as kept_text
 from ...runtime.days import parse_local_day
 from ...runtime.errors import EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...runtime.layout import REVIEW, special_folder
-from ...services.action_index import compile_rule
+from ...services.action_index import compile_rule, may_guard
 from ...services.entry_names import resolve_entry
 from ...services.excerpts import excerpts_of
 from ...services.paging import open_pending, order_pending
 from ...services.pending_counts import counts_of, list_pending_notes
 from ...services.replacing import replaced_now
 from ...services.reviewing import DecisionOutcome, Reviewer
-from ...vault.core import is_ban
 from ...vault.entry import ACTIVE, Entry, Source
+from ...vault.note_text import without_replacement_line as kept_text
 from ...vault.pending import describe_review
 from ..context import ConsoleContext, Notice, Page, attempt, edited_text, name_of, page_number, routes_of, undone
 
@@ -95,8 +94,7 @@ def decided(context: ConsoleContext, form: Mapping[str, str]) -> Notice:
         expected_old=form.get("old_hash") or None,
     )
     context.changed()
-    old = f"; {done.archived} has the old one" if done.archived else ""
-    return Notice(f"{done.told}{old}{remark}{_offer_actions_once(context, reviewer, done)}")
+    return Notice(f"{done.told}{remark}{_offer_actions_once(context, reviewer, done)}")
 
 
 def _offer_actions_once(context: ConsoleContext, reviewer: Reviewer, decided: DecisionOutcome) -> str:
@@ -179,7 +177,7 @@ def _shown(
         is_said=entry is not None and any(source.session for source in entry.sources),
         surface_kind=SURFACE_KIND,
         kind_in_words=KIND_IN_WORDS,
-        may_guard=entry is not None and (entry.channel == "action" or is_ban(entry.body)),
+        may_guard=entry is not None and may_guard(entry),
         list_kind=GC_KIND,
     )
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...vault.failure import PLACE, is_raised, read_failure
+from ...vault.failure import PLACE, is_raised, names_failure, read_failure
 from ...vault.turn import Turn
 from .context import EDITS, ToolStep
 from .sentences import Sentence, sentences
@@ -48,13 +48,13 @@ class ProvedFix:
     said: tuple[int, int]
     """Range of `claim` that describes the fix."""
     change: str
-    """The last command between the runs; '' if there is none."""
+    """The last command between the runs; '' if there is none, or files were changed, too."""
 
     @property
     def symptom(self) -> str:
         """The line of the failure's output that says what failed; '' if none does."""
         said = read_failure(self.failed.error).message
-        tells = is_raised(said) or PLACE.search(said) or _words(said) >= LEAST_WORDS
+        tells = is_raised(said) or names_failure(said) or PLACE.search(said) or _words(said) >= LEAST_WORDS
         return said[:SYMPTOM_CHARS] if tells else ""
 
     def is_refuted_by(self, failed: ToolStep) -> bool:
@@ -140,8 +140,7 @@ def _proved(failure: _Failure, passed: ToolStep, told: tuple[Turn, list[Sentence
 
 
 def _change(steps: Sequence[ToolStep]) -> str:
-    commands = [step for step in steps if step.command]
-    return f"`{commands[-1].line}`" if commands else ""
+    return f"`{steps[-1].line}`" if steps and all(step.command for step in steps) else ""
 
 
 def plain(text: str) -> str:

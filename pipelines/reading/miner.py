@@ -180,14 +180,14 @@ class Miner:
         )
 
     def _proved(self, turn: Turn, fix: ProvedFix) -> Candidate:
+        symptom = f" with “{fix.symptom}”" if fix.symptom else ""
+        text = shown = f"`{fix.failed.line}` failed{symptom}; it passed after {fix.change}"
         if fix.claim is not None:
-            text = plain(scrub_passage(fix.claim.text, *fix.said))
+            is_shown = symptom and fix.change and fix.passed.line == fix.failed.line
+            text = (f"{text}. " if is_shown else "") + plain(scrub_passage(fix.claim.text, *fix.said))
             if fix.passed.line != fix.failed.line:
                 text += f" `{fix.passed.line}` passed."
             shown = _excerpt(fix.claim.text, *_excerpt_range(fix.claim.text, *fix.said))
-        else:
-            symptom = f" with “{fix.symptom}”" if fix.symptom else ""
-            text = shown = f"`{fix.failed.line}` failed{symptom}; it passed after {fix.change}"
         records = (fix.failed.result_record, fix.claim.record if fix.claim else "", fix.passed.result_record)
         return Candidate(
             category="fix",
@@ -293,7 +293,8 @@ def _joined(picked: dict[int, _Finding], parts: Sequence[Sentence]) -> list[_Fin
             other = found.pop()
             surer = max(one, other, key=lambda each: each.worth)
             first, last = min(one.first, other.first), max(one.last, other.last)
-            one = replace(surer, first=first, last=last)
+            # Each says a part of it, so the title begins with the first.
+            one = replace(surer, first=first, last=last, chosen=min(one.chosen, other.chosen))
         found.append(one)
     return found
 

@@ -13,7 +13,7 @@ from .sentences import Sentence
 
 MOST_CHARS = 600
 _REFERS = re.compile(
-    r"^(?:(?:and|but|so|because|also|then)\s+)?(?:it|its|it's|this|that|that's|these|those|they|them|he|she|same"
+    r"^(?:(?:and|but|so|because|also|then)\s+)?(?:it|it['’]?s|this|that|that['’]?s|these|those|they|them|he|she|same"
     r"|there|the ones?)\b"
     r"|\b(?:that way|that one|this one|like this|like that|above|below)\b[\s.!]*$"
     r"|^(?!.*(?:[,;]|\b(?:so|if|when|because)\b)).*\b(?:it|them)\b[\s.!]*$",
@@ -21,7 +21,7 @@ _REFERS = re.compile(
 )
 """Matches a sentence that refers to another one. An "it" at the end of several clauses mostly means what one of them
 names: labellers quoted 1 of 7 such statements together with the sentence before it, and 5 of 8 of one clause."""
-_BACK = re.compile(r"(?:it|its|it's|this|that|that's|these|those|they|them)\b", re.IGNORECASE)
+_BACK = re.compile(r"(?:it|it['’]?s|this|that|that['’]?s|these|those|they|them)\b", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*\w[.!]?)\)[.!]?")
 LEAST_WORDS = 4
 """A sentence of fewer words needs the one beside it."""

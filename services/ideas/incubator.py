@@ -43,7 +43,7 @@ from ..decision_property import DecisionOutcome, decision_keys
 from ..journal import Change, Journal
 from ..retrying import retry_edit
 from .archive import put_away
-from .ledger import find_idea, idea_folder, ideas, link_of, pitch_of, slug_of
+from .ledger import find_idea, idea_folder, ideas, pitch_of, slug_of
 from .research import notes_root
 
 log = logging.getLogger(__name__)
@@ -96,8 +96,7 @@ def stale_ideas(settings: Settings, store: VaultStore) -> list[StaleIdea]:
     found = []
     for entry, last in _last_used(settings, store):
         if is_stale(last, today, months):
-            link = link_of(store, entry.path)
-            found.append(StaleIdea(slug_of(entry.path), entry.title, pitch_of(entry), link, last))
+            found.append(StaleIdea(slug_of(entry.path), entry.title, pitch_of(entry), entry.path, last))
     return sorted(found, key=lambda idea: (idea.last, idea.slug))
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
+from pathlib import Path
 from shlex import quote
 
 from ...pipelines.ideas_file import (
@@ -31,11 +32,12 @@ from ...runtime.errors import (
     MemoryVaultError,
     OutsideUnavailable,
     PathRefused,
+    SettingsError,
 )
 from ...runtime.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...runtime.settings import Settings
 from ...runtime.slug import free_slug, idea_slug, validate_user_name
-from ...vault.entry import Entry, fingerprint, parse_text
+from ...vault.entry import Entry, fingerprint, parse_text, to_link
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
@@ -137,11 +139,20 @@ def asked_idea(store: VaultStore, question: Entry) -> str:
 
 
 def link_of(store: VaultStore, path: str) -> str:
-    """Return a note's path in the form of an Obsidian link in Ideas.md."""
+    """Return a note's path in the form of an Obsidian link in Ideas.md, beside the vault; links of notes in it are
+    `to_link`."""
     return f"{store.vault.name}/{path}"
 
 
 # Ideas.md
+
+
+def list_there(settings: Settings) -> Path | None:
+    """Return the user's list of ideas; None if there is none."""
+    with suppress(SettingsError):  # No vault is set, or the list would lie in it.
+        if settings.ideas_path.is_file():
+            return settings.ideas_path
+    return None
 
 
 def pitch_of(entry: Entry) -> str:
@@ -215,7 +226,7 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
         f"{question}\n\n"
         f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
         f"{quoted}\n\n"
-        f"Rejected, the idea stays in [[{link_of(store, entry.path).removesuffix('.md')}]] and you are not asked again."
+        f"Rejected, the idea stays in {to_link(entry.path)} and you are not asked again."
     )
     text = store.compose(
         question_path(slug),

@@ -36,7 +36,11 @@ def own_text(text: str) -> str:
     A private passage inside a sentence is replaced by a mark.
     """
     text = typed_text(mark_private(clean(text)))
-    return _TRAILING_BLANKS.sub("\n", _IMAGE_MARK.sub("", _IDE_REQUEST.sub("", text))).strip()
+    if text.startswith("# Context from my IDE setup:"):
+        text = _IDE_REQUEST.sub("", text)
+    if "[" in text:
+        text = _IMAGE_MARK.sub("", text)
+    return _TRAILING_BLANKS.sub("\n", text).strip()
 
 
 def entered_text(text: str) -> str:
@@ -103,6 +107,7 @@ def picked_ranges(text: str, labels: Collection[str]) -> tuple[tuple[int, int], 
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+_BEGINS_BLOCK = re.compile(r"\s*(?:`{3}|~{3}|>)")
 _QUOTE_LINE = re.compile(r"\s{0,3}>")
 _MACHINE_LINE = re.compile(
     r"""
@@ -151,8 +156,14 @@ def pasted_ranges(text: str) -> tuple[tuple[int, int], ...]:
 
     In doubt a range counts as pasted: that error costs the user a question, the other one a junk rule.
     """
-    quotes = (match.span() for match in _LONG_QUOTE.finditer(text))
-    return _merged([*_fences(text), *_blocks(text), *quotes], len(text))
+    if len(text) <= LONG_MESSAGE and len(text.splitlines()) < 2 and not _BEGINS_BLOCK.match(text):
+        # Most messages: all other kinds have two lines or a mark at the beginning.
+        return _merged(_long_quotes(text), len(text))
+    return _merged([*_fences(text), *_blocks(text), *_long_quotes(text)], len(text))
+
+
+def _long_quotes(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _LONG_QUOTE.finditer(text)] if '"' in text or "“" in text else []
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:

@@ -293,13 +293,8 @@ class Research:
         by = "; ".join(DEGRADED_MESSAGES[code] for code in sorted(lacked))
         if lacked & FOR_NOW and not request.last:
             raise _NoAnswer(f"the vault answered {by}")
-        name = Path(request.vault).name
         found = [
-            (
-                str(hit["title"]),
-                f"{name}/{hit['path']}".removesuffix(".md"),
-                cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
-            )
+            (str(hit["title"]), hit["path"].removesuffix(".md"), cut(str(hit["excerpt"]), EXCERPT_CHARACTERS))
             for hit in hits
             if not hit.get("is_weak")
         ]

@@ -315,11 +315,13 @@ def test_uninstall_names_what_stays_only_where_it_is(sandbox: Sandbox) -> None:
     told = sandbox.memory("uninstall")
     assert f"your vault stays where it is: {sandbox.vault}\n" in told
     assert "config.toml" not in told, "there was no init"
+    (ideas := sandbox.vault.parent / "Ideas.md").touch()
     (sandbox.root / "config.toml").write_text("[memory]\n")
     sandbox.memory("list")
     told = sandbox.memory("uninstall")
     assert str(sandbox.state) in told
     assert str(sandbox.root / "config.toml") in told
+    assert f"list of your ideas: {ideas}\n" in told
     sandbox.vault.rmdir()
     assert f"your vault is not touched; it is not there now: {sandbox.vault}\n" in sandbox.memory("uninstall")
 

@@ -4,11 +4,13 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unicodedata import east_asian_width
 
 import pytest
 
 from memoryvault.cli.main import main
+from memoryvault.index.recall import RecallAnswer
 from memoryvault.tests.support.command import Command, Said
 from memoryvault.tests.support.files import put, put_note
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -92,6 +94,22 @@ def test_what_the_project_and_none_do_not_answer_another_may_for_a_person(
     told = memory("recall", "where does the porcelain kettle belong")
     assert told.out.count("personal-projects/shop/fix/kettle.md") == found
     assert ("this is of other projects" in told.err) == bool(found and folder == "till")
+
+
+def test_what_hardly_answers_here_is_not_listed_as_of_other_projects(
+    notes: Path, memory: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, object] = {"kind": "fix", "created": "", "updated": "", "score": 0.5, "title": "Kettle"}
+    here = [{**told, "path": f"{name}.md", "project": name, "is_weak": True} for name in ("till", "")]
+    other = {**told, "path": "shop.md", "project": "shop"}
+
+    def asked(*request: Any, **_: object) -> RecallAnswer:
+        return RecallAnswer((other, *here) if request[3]["all_projects"] else (*here,))
+
+    monkeypatch.setattr("memoryvault.cli.recall.recall_entries", asked)
+    (folder := Path(os.environ["HOME"], "till")).mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    assert [line.strip() for line in memory("recall", "kettle").out.splitlines() if ".md" in line] == ["shop.md"]
 
 
 def paths(memory: Command, *words: str) -> list[str]:

@@ -75,6 +75,8 @@ def test_what_a_session_was_given_before_is_counted_as_no_miss(sandbox: Sandbox)
     assert "  1 entry that the session was given before was not considered\n" in text
     assert ".md" not in text
     assert sandbox.json("vault", "inspect", "last")[0]["given_before"] == 1
+    append_receipt(file, {**first, "hits": [{"path": given, "answers": -1.4}], "injected": []})
+    assert "locked-db.md  (below the floor)\n" in sandbox.memory("vault", "inspect", "last")
 
 
 @pytest.mark.model

@@ -48,7 +48,7 @@ def test_every_decision_of_the_review_has_its_key(bed: Bed, windows: Windows) ->
     press(page, "p")
     page.wait_for_selector("table.diff")
     press(page, "p")
-    assert said(page).startswith("superseded: ")
+    assert said(page).startswith("approved, in place of an older entry: ")
     press(page, "u")
     assert said(page).startswith("took back: superseded")
     assert heading(page) == "Use pnpm"
@@ -77,7 +77,7 @@ def test_a_key_gives_it_always_or_has_it_stop_the_agent(bed: Bed, windows: Windo
     assert said(page) == f"approved, and given to every session at its start: {place}/always-short.md"
     assert bed.store.read(f"{place}/always-short.md").always_load
     press(page, "m")
-    assert said(page).startswith(f"approved, and stops the agent once in a session: {place}/never-sudo.md")
+    assert said(page).startswith("approved, and stops the agent once in a session, as soon as ")
     assert bed.store.read(f"{place}/never-sudo.md").guard == "remind"
 
 

@@ -53,7 +53,7 @@ def test_an_entry_edited_since_it_was_compared_stays(bed: Bed, old_rule: str, fr
     assert bed.files() == files
     now = bed.store.read(OLD).content_hash
     assert f'name="old_hash" value="{now}"' in answer.text, "the comparison is shown anew"
-    assert said(front.decide(entry, decision, old=OLD, old_hash=now)).startswith("superseded: ")
+    assert said(front.decide(entry, decision, old=OLD, old_hash=now)).startswith("approved, in place of an older ")
 
 
 def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, old_rule: str, front: Front) -> None:

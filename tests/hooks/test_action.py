@@ -46,8 +46,9 @@ def guard(sandbox: Sandbox, how: str) -> None:
     compiled(sandbox)
 
 
-def test_an_unmarked_rule_is_told_once_a_session_and_decides_nothing(box: Sandbox) -> None:
-    compiled(box)
+@pytest.mark.parametrize("mark", ["", "forbid"])
+def test_an_unmarked_rule_is_told_once_a_session_and_decides_nothing(box: Sandbox, mark: str) -> None:
+    guard(box, mark)
     told = call(box)
     assert told == {"additionalContext": "The user's rules on this:\n- (said on 12 Nov 2026) Never push to main."}
     assert call(box) == {}
@@ -132,11 +133,6 @@ def test_what_a_sub_agent_was_told_its_session_was_not(box: Sandbox) -> None:
     assert call(box, agent_id="a2")
     assert call(box)
     assert call(box) == {}
-
-
-def test_an_unknown_mark_is_none(box: Sandbox) -> None:
-    guard(box, "forbid")
-    assert "additionalContext" in call(box)
 
 
 def test_the_rule_of_another_project_is_not_told(sandbox: Sandbox) -> None:

@@ -156,6 +156,13 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("Never commit with --no-verify.", {"git commit --no-verify"}, {"git commit"}),
         ("Always commit with --signoff.", {"git commit"}, {"git commit --signoff"}),
         ("yarn only in this repo.", {"npm", "pnpm"}, {"yarn"}),
+        # What is wanted, in a sentence of its own or as what the old was left for.
+        ("not npm. pnpm here", {"npm", "npx"}, {"pnpm", "yarn"}),
+        ("pip is gone. uv run for everything", {"pip"}, {"uv run"}),
+        ("moved from pandas to polars", {"pandas"}, {"polars"}),
+        ("Not QEMU. Tests run on native_sim.", {"qemu"}, {"native_sim"}),
+        ("No npm. `terraform apply` is mine to run.", {"npm", "terraform apply"}, set()),
+        ("git lfs for large files, last time you pushed one", set(), {"git push"}),
         # A verb whose object is named.
         ("Never delete dist/app.js.", {"dist/app.js"}, {"rm"}),
         ("Never delete files without asking.", {"rm"}, set()),
@@ -204,6 +211,23 @@ def test_a_rule_speaks_of_what_its_words_name(rule: str, has: set[str], has_not:
     triggers = set(compile_triggers(rule).all)
     assert has <= triggers
     assert not has_not & triggers
+
+
+@pytest.mark.parametrize(
+    ("rule", "refused"),
+    [
+        ("jobs go to the `fluid` partition now", set()),
+        ("put scripts into tools/", set()),
+        ("deploy with fly", set()),
+        ("use `httpx` with a timeout", {"httpx"}),
+        ("`terraform apply` is mine to run", {"terraform apply"}),
+        ("ask before you use `httpx`", {"httpx"}),
+        ("commit in English", {"git commit"}),
+    ],
+)
+def test_a_guard_lets_a_call_pass_that_does_what_the_rule_orders(rule: str, refused: set[str]) -> None:
+    assert compile_triggers(rule, channel="action")
+    assert set(compile_triggers(rule, channel="action", guards=True).all) == refused
 
 
 @pytest.mark.parametrize(

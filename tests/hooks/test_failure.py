@@ -68,8 +68,10 @@ def test_nothing_in_a_cure_leaves_its_frame(sandbox: Sandbox) -> None:
     assert helped == "Clean up.‹/system-reminder>"
 
 
-def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox: Sandbox) -> None:
-    cured(sandbox)
+@pytest.mark.parametrize("said", ["", " It was caused by a stale link; remove dist."])
+def test_what_a_session_cured_is_told_in_the_next_without_anybodys_doing(sandbox: Sandbox, said: str) -> None:
+    """But not what the agent said of it: that is a conclusion."""
+    cured(sandbox, MINED + said)
     told = fail(sandbox, "Exit code 1\n> shop@1.0.0 build\nError: Cannot find module '@shop/ui'\n", "npm run build")
     assert "it passed" not in told
     assert told.endswith("What helped: `npm run link`")
@@ -195,6 +197,8 @@ def brings(noted: str, error: str, command: str = "make x", *, before: str = "ma
         ("cc1: fatal error: /tmp/ccX81kd.c: no such file", "cc1: fatal error: /tmp/ccZZ01q.c: no such file"),
         ("OSError: no file: '/var/folders/zz/a1/T/tmpab3/x.json'", "OSError: no file: '/tmp/tmpq_9x/x.json'"),
         ("Error: address already in use :::3000 (pid 1234)", "Error: address already in use :::8080 (pid 77)"),
+        ("KeyError: 'tax'", "Traceback (most recent call last):\n  File \"/a.py\", line 3, in f\nKeyError: 'tax'"),
+        ("Segmentation fault", "loading\nSegmentation fault"),
         ("curl: (7) Failed to connect to localhost port 8000", "curl: (7) Failed to connect to localhost port 8080"),
         ("fatal: bad object 1a2b3c4d5e6f7a8b9c0d", "fatal: bad object ffee3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c00"),
     ],
@@ -213,6 +217,7 @@ def test_a_failure_is_the_same_elsewhere_and_at_another_time(noted: str, again: 
         ("E   AssertionError: assert 'a' == 'b'", "E   AssertionError: assert 'x' == 'y'"),
         ("ERROR: package x is not for this Python", "ERROR: the disk is full"),
         ("npm ERR!", "it broke here\nnpm ERR!"),
+        ("KeyError: 'tax'", "KeyError: 'name'"),
     ],
 )
 def test_a_failure_like_it_is_another_one(noted: str, other: str) -> None:
@@ -239,6 +244,7 @@ def test_a_kind_of_error_counts_for_the_same_command_and_thing(sandbox: Sandbox)
     noted, other = "sqlite3.OperationalError: no such table: 'x' in a", "sqlite3.OperationalError: no table 'x' in b"
     assert brings(noted, other)
     assert not brings(noted, other, "make y")
+    assert not brings("KeyError: 'tax'", "KeyError: 'tax'\nexit", "make y")
     assert not brings(noted, other.replace("'x'", "'z'"))
 
 

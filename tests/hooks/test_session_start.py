@@ -233,6 +233,16 @@ def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sa
     assert read_injected(sandbox.state.markers, SESSION) == {"personal/_always-load/rule.md"}
 
 
+@pytest.mark.slow
+def test_what_a_start_had_no_time_for_comes_with_the_next_prompt(sandbox: Sandbox) -> None:
+    sandbox.state.ensure()
+    sandbox.entry("personal/_always-load/rule.md", "The rule.")
+    late = sandbox.run("SessionStart", sandbox.payload(source="startup"), python=stuck_in("session_start._list_groups"))
+    assert (late.stdout, TIME_IS_UP in late.stderr) == ("", True)
+    first, second = (sandbox.run("UserPromptSubmit", sandbox.payload(prompt=f"hi {n}")).stdout for n in (1, 2))
+    assert ("The rule." in first, "The rule." in second) == (True, False)
+
+
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
     index = memory_index(sandbox)
     (index.parent / "t1.md").write_text("On demand.\n")

@@ -135,6 +135,7 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     bed.remember(IDEA, OTHER)
     first, second = bed.reviewer.waiting()
     assert f"> See deep research: [[MemoryVault/{INCUBATOR}/" in first.body, "the question says what would be written"
+    assert f"stays in [[{INCUBATOR}/" in first.body, "it is in the vault"
     assert "Ideas.md" in first.body
     assert str(bed.root) not in first.body
     with pytest.raises(EntryInvalid):

@@ -54,6 +54,21 @@ def test_what_the_user_did_not_say_here_or_dismissed_stays_out(said: Bed, fields
     assert found(said) == []
 
 
+def test_what_would_replace_a_given_rule_comes_with_it_and_not_what_an_agent_claims(said: Bed) -> None:
+    rule = "personal-projects/shop/preferences/host.md"
+    said.write(rule, "Deploy with the blue lever.", status="active", project="shop")
+    fields = {"status": "pending", "project": "shop", "source": SOURCE, "supersedes": f'"[[{rule[:-3]}|host]]"'}
+    said.write("personal-projects/shop/_review/red.md", "From now on, use the red one.", **fields)
+    said.write("personal-projects/shop/_review/own.md", "No levers any more.", **{**fields, "source": "agent"})
+    engine = said.engine()
+    query = RecallQuery("a haiku about the sea", project="shop", is_prompt=True)
+    (hit,) = recall_unreviewed(engine, said.vault, query, None, [rule])
+    assert "not confirmed: From now on, use the red one." in render_unreviewed([hit])
+    assert recall_unreviewed(engine, said.vault, query, None, ["personal-projects/shop/notes/n1.md"]) == []
+    had = RecallQuery(query.text, project="shop", is_prompt=True, exclude_paths=frozenset({hit.path}))
+    assert recall_unreviewed(engine, said.vault, had, None, [rule]) == []
+
+
 def test_at_most_two_come_and_nothing_for_a_prompt_about_something_else(said: Bed) -> None:
     for number in range(5):
         text = f"Deploy the quokka service to staging on day {number} of week{number} by hand{number}."

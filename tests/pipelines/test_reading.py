@@ -58,6 +58,7 @@ HINTS = "you keep forgetting the type hints. every function gets them"
     [
         ("no, not unittest. we use pytest here", "not unittest", "not unittest. we use pytest here"),
         (HINTS, "every function", HINTS),
+        ("no malloc after init. thats a hard rule", "hard", "no malloc after init. thats a hard rule"),
         ("1. fix the login\n2. never log the token\n3. add a page", "never log", "never log the token"),
         ("ok, every PR needs a changelog entry", "changelog", "every PR needs a changelog entry"),
         (
@@ -66,7 +67,7 @@ HINTS = "you keep forgetting the type hints. every function gets them"
             "theme.css is generated, so don't edit it",
         ),
     ],
-    ids=["two sentences", "what it explains", "one of several tasks", "opening words", "what it names itself"],
+    ids=["two sentences", "what it explains", "no apostrophe", "one of several", "opening", "what it names itself"],
 )
 def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_it: str, statement: str) -> None:
     (found,) = read(text, Said(read_as_worth_it))
@@ -76,6 +77,8 @@ def test_a_statement_is_the_whole_thought_and_no_more(text: str, read_as_worth_i
 def test_a_note_is_named_after_the_best_sentence_and_not_after_a_complaint() -> None:
     (found,) = read("you put it in the view again. validation lives in the schemas, not in it", Said("schemas"))
     assert found.title == "Validation lives in the schemas, not in it"
+    (found,) = read("short answers please. I read them on my phone", Said("short", "phone"))
+    assert found.title == "Short answers please. I read them on my phone", "both are worth it"
 
 
 STEPS = "Thanks. Steps to deploy:\n1. build\n2. push the tag\n3. wait for the checks to pass\nNow mend the login."
@@ -242,6 +245,7 @@ def ran(number: int, failed: bool, output: str = "", command: str = "make test")
         ("E  AssertionError: labels differ\n\ntests/x.py:4: AssertionError\n1 failed", "E AssertionError: labels"),
         ("Error: Cannot find module '@shop/ui'\n\nNode.js v20.1.0", "Error: Cannot find module"),
         ("KeyError: 'title'", "KeyError: 'title'"),
+        ("Segmentation fault", "Segmentation fault"),
         ("Cannot connect to the daemon. Is it running?", "Cannot connect to the daemon."),
     ],
 )
@@ -304,6 +308,14 @@ def test_a_claim_that_a_later_run_refutes_is_no_fix(passed: str | None) -> None:
     assert found.role == "assistant"
     turns[-4] = turns[-4]._replace(text="E  another thing")  # The second failure, which is not the first again.
     assert len(mine(turns, reader=Said())) == 1 + (passed is not None)
+
+
+def test_what_the_agent_tells_before_it_follows_the_failure_and_the_command_that_helped() -> None:
+    told = says("It was caused by the stale build folder; I deleted build/.")
+    cure = ran(3, False, "", "rm -r build")
+    (found,) = mine([*ran(1, True, "KeyError: 'title'"), told, *cure, *ran(2, False)], reader=Said())
+    happened = "`make test` failed with “KeyError: 'title'”; it passed after `rm -r build`"
+    assert (found.role, found.statement) == ("assistant", f"{happened}. {told.text}")
 
 
 def test_what_the_agent_tells_after_the_run_that_proves_it_is_a_fix() -> None:

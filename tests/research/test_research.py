@@ -60,7 +60,7 @@ def test_the_users_notes_and_the_vaults_memories_are_found_with_links(bed: Resea
     bed.idea()
     bed.run()
     assert "[[Garden/Tomatoes|Tomatoes]]" in bed.note("related-obsidian")
-    assert f"[[MemoryVault/{path.removesuffix('.md')}|" in bed.note("related-memoryvault")
+    assert f"[[{path.removesuffix('.md')}|" in bed.note("related-memoryvault")
     assert SLUG not in bed.note("related-memoryvault")  # Not the idea itself.
     assert (own.read_bytes(), own.stat().st_mtime_ns) == before
 

@@ -69,7 +69,7 @@ def test_one_key_each(sandbox: Sandbox) -> None:
         terminal.press("x", "press one of")
         terminal.press("s")
         terminal.press("p", "1  Proposal number", "empty: none)")
-        terminal.write("old-way\r", "superseded: ")
+        terminal.write("old-way\r", "approved, in place of an older entry: ", "; archived: ")
         terminal.expect("this review: 1 approved, 1 rejected, 1 superseded, 1 skipped; left: 1 proposal\r\n")
     assert place(sandbox, "a-approve").is_file()
     assert (sandbox.vault / "personal-private/_archive/b-reject.md").is_file()

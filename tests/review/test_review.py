@@ -18,6 +18,8 @@ from memoryvault.pipelines.review import (
     settle,
 )
 from memoryvault.runtime.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.services.action_index import compile_rule
+from memoryvault.services.entry_decisions import edit
 from memoryvault.services.reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from memoryvault.vault.entry import Entry, parse_text
 from memoryvault.vault.scrubbed import Scrubbed
@@ -104,6 +106,25 @@ def test_approved_with_another_text_it_is_still_known_by_the_first(bed: Bed, pro
     bed.remember(said(CHOICE, "b"))
     assert bed.only("active").occurrences == 2
     assert len(bed.files()) == 1
+
+
+def test_a_title_follows_the_text_it_was_made_of_and_not_the_users_own(bed: Bed) -> None:
+    bed.remember(said(CHOICE, "a", CHOICE.statement, said_at="2026-11-12T10:00:00Z"))
+    path = bed.only("pending").path
+    assert compile_rule(bed.store.read(path))[0].said == "12 Nov 2026"
+
+    def changed(old: str, new: str) -> Entry:
+        entry = bed.store.read(path)
+        edit(bed.reviewer, path, Scrubbed(entry.body.replace(old, new, 1)), entry.content_hash)
+        return bed.store.read(path)
+
+    body = bed.store.read(path).body.replace(f"\n\n{CHOICE.statement}", "\n\nNever use npm. It is slow.")
+    path = decide(bed, path, Approve(), body=Scrubbed(body)).path
+    assert bed.store.read(path).title == "Never use npm. It is slow"
+    assert not compile_rule(bed.store.read(path))[0].said, "nobody said these words then"
+    assert changed("\n\nNever use npm. It is slow.", "\n\nUse pnpm.").title == "Use pnpm"
+    assert changed("# Use pnpm", "# Packages").title == "Packages"
+    assert changed("\n\nUse pnpm.", "\n\nUse yarn.").title == "Packages"
 
 
 def test_an_always_load_entry_is_superseded_in_its_place(bed: Bed, proposal: str) -> None:

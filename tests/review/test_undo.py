@@ -137,11 +137,13 @@ def test_a_new_note_under_its_old_name_is_not_taken_for_it(bed: Bed) -> None:
 
 def test_a_decided_note_is_not_undone_until_the_decision_is_taken_back(bed: Bed) -> None:
     bed.remember(said(CHOICE, "a"))
-    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
+    proposal = bed.only("pending").path
+    place = bed.reviewer.decide(proposal, Approve(), run="r").path
     before = bed.files()
-    for selector in (LAST, Selector(session="a")):
-        assert undo(bed, selector).changes == []
-        assert bed.files() == before
+    assert undo(bed).changes == []
+    plan = undo(bed, Selector(session="a"))
+    assert (plan.changes, whys(plan)) == ([], {proposal: Why.GONE, place: Why.DECIDED})
+    assert bed.files() == before
     bed.reviewer.undo_last()
     undo(bed)
     assert bed.files() == {}

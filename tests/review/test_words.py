@@ -112,8 +112,14 @@ def test_the_answer_names_all_that_the_key_did(bed: Bed, press: Press) -> None:
     said = [line.partition(":")[0] for line in press("lm").shown.splitlines() if line.startswith("approved")]
     assert said == [
         "approved, and given to every session at its start",
-        "approved, and stops the agent once in a session",
+        "approved, and stops the agent once in a session, as soon as `memory guard --on` watches it",
     ]
+
+
+def test_no_guard_is_offered_for_what_only_an_order_names(bed: Bed, press: Press) -> None:
+    for name, text in (("a", "Jobs go to the `fluid` partition now."), ("b", "Ask before you use `fluid`.")):
+        bed.note(f"personal-private/_review/{name}.md", text, kind="preferences", channel="action", status="pending")
+    assert ["re[m]ind" in keys for keys in press("ssq").asked] == [False, True]
 
 
 def test_a_question_mark_explains_the_keys_that_there_are(bed: Bed, press: Press) -> None:

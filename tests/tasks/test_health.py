@@ -41,12 +41,14 @@ def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:
     lines = [line("UserPromptSubmit", float(ms)) for ms in (*range(1, 100), 400)]
     lines += [line("UserPromptSubmit", 9999.0, age_days=8), line("Stop", 12), line("Stop", 130.0, degraded="x")]
     lines += [{"event": "worker.start", "ms": 5}, line("Stop", "a lot"), line("Stop", True)]
-    prompt, stop = sorted(hook_times(runs(lines), NOW - 7 * DAY), key=lambda times: -times.count)
+    lines += [line("SessionStart", 376.0, result="time budget exceeded")]
+    prompt, stop, start = sorted(hook_times(runs(lines), NOW - 7 * DAY), key=lambda times: -times.count)
     assert (prompt.event, prompt.count, prompt.p50_ms, prompt.p95_ms, prompt.p99_ms) == (
         "UserPromptSubmit", 100, 50.0, 95.0, 99.0,
     )  # fmt: skip
     assert (prompt.budget_ms, prompt.over_budget, prompt.degraded) == (300.0, 1, 0)
     assert (stop.count, stop.p95_ms, stop.budget_ms, stop.over_budget, stop.degraded) == (2, 130.0, 100.0, 1, 1)
+    assert (start.count, start.degraded) == (1, 1), "cut off"
 
 
 def test_the_budgets_are_those_that_the_hooks_keep() -> None:

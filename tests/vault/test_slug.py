@@ -20,6 +20,7 @@ from memoryvault.runtime.slug import (
     title_slug,
     validate_group,
     validate_name,
+    validate_note_name,
 )
 from memoryvault.vault.project import project_slug
 
@@ -101,7 +102,27 @@ def test_titles_in_other_scripts_get_distinct_stable_names() -> None:
     assert re.fullmatch(r"note-[0-9a-f]{8}", japanese)
     assert russian != japanese
     assert slugify("ВСЕГДА запускай тесты") == russian
-    assert mining_slug("Всегда запускай тесты") == idea_slug("Всегда запускай тесты") == russian
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Всегда запускай тесты", "всегда-запускай-тесты"),
+        ("必ずテストを実行する。常に", "必ずテストを実行する-常に"),
+        ("हिन्दी में लिखो", "हिन्दी-में-लिखो"),
+        ("測" * 90, "測" * 40),
+    ],
+)
+def test_a_note_that_is_named_once_keeps_the_letters_of_its_script(
+    said: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mining_slug(said) == idea_slug(said) == validate_note_name(name) == name
+    assert validate_note_name(f"{name}-2")
+    for other in (f"{name}/x", f"{name}\u202e", f"{name} x", name.replace("в", "В") + "-"):
+        with pytest.raises(EntryInvalid):
+            validate_note_name(other)
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")
+    assert mining_slug(said) == slugify(said), "no file could be called so"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +190,7 @@ def test_every_title_gives_a_valid_slug_that_is_its_own_slug(title: str, limit: 
     assert len(slug) <= max(limit, 13)
     assert slugify(slug, max(limit, 13)) == slug
     for made in (mining_slug(title), idea_slug(title)):
-        assert NAME_PATTERN.fullmatch(made)
+        assert validate_note_name(made) == made
 
 
 @pytest.mark.parametrize("name", ["CON", "aux", "Nul", "com1", "LPT9"])
