@@ -56,7 +56,8 @@ def mine(
 ) -> list[Candidate]:
     """Return the candidates of one session, in order."""
     miner = Miner(start=start, project_of=project_of, reader=reader or NgramReader(), eagerness=eagerness)
-    return [candidate for turn in turns for candidate in miner.feed(turn)]
+    found = [candidate for turn in turns for candidate in miner.feed(turn)]
+    return [each for each in found if each.records not in miner.refuted]
 
 
 def in_process(model: MessageReader | None = None, words: NgramReader | None = None, *, again: bool) -> ModelReader:

@@ -22,7 +22,7 @@ from ..runtime.errors import EntryNotFound, MemoryVaultError, ModelUnavailable
 from ..runtime.layout import DEFAULT_GROUP
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import snapshot_from_before
-from ..services.active_counts import describe_notes, read_index
+from ..services.active_counts import describe_notes, read_notes
 from ..services.completion import completer_of
 from ..services.indexing import drain_now, reconcile_now
 from ..services.pausing import how_to_go_on, why_nothing_starts
@@ -204,7 +204,7 @@ def _index(context: Context) -> Finding:
     report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
-        stats, notes = index.stats(), describe_notes(*(read_index(Path(context.state.index_db)) or ((), {})))
+        stats, notes = index.stats(), describe_notes(*read_notes(context.store))
     if problems:
         return Finding("index", "fault", problems[0], "`memory vault reindex --rebuild`")
     detail = f"{notes}, {counted(stats.chunks, 'passage')}"

@@ -19,6 +19,7 @@ from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.layout import INBOX, INCUBATOR, REVIEW
 from ..runtime.process_lock import lock_holder
 from ..vault.active import PLACE_OF_KIND
+from ..vault.entry import ACTIVE, RESOLVED
 from ..vault.project import project_of, project_slug
 from .arguments import at_least_one
 from .context import Context, current_folder
@@ -96,8 +97,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _request(args: argparse.Namespace, expression: str, project: str | None, context: Context) -> dict[str, Any]:
     """What the recall service is asked for (index/protocol.py)."""
     tree = parse_filter(expression, local_today())
-    places = {PLACE_OF_KIND[kind] for kind in asked_values(tree, "kind") & PLACE_OF_KIND.keys()}
+    kinds = asked_values(tree, "kind")
+    places = {PLACE_OF_KIND[kind] for kind in kinds & PLACE_OF_KIND.keys()}
     return {
+        **({"statuses": [ACTIVE, RESOLVED]} if kinds else {}),
         "k": args.k,
         "filter": expression,
         "group": args.group,

@@ -82,6 +82,7 @@ class Hook:
         """Paths of the entries in it, until they are recorded as injected into the session."""
         self.is_output_partial = False
         """Whether more is to be added to `output` before it may be printed."""
+        self.is_opening_whole = False
         self.answering = allocate_lock()
         """Acquired by the thread that answers the host and never released, so that there is one answer."""
         self.deadline = self.started + RECORDING_END_SECONDS
@@ -205,11 +206,11 @@ def run(hook: Hook) -> str:
 
 def _is_opened(call: HookCall, settings: Mapping[str, str]) -> bool:
     """Whether the session was given its opening, or its host has no late one. False where the hook that should have
-    given it ran out of time."""
-    from .injected import CUT_OFF, read_injected
+    given it ran out of time, also in the midst of it."""
+    from .injected import is_start_due, read_injected
 
     given = read_injected(settings["markers"], call.session) if call.session else set()
-    return given != {CUT_OFF} and (given is not None or call.host not in LATE_OPENED)
+    return not is_start_due(given) and (given is not None or call.host not in LATE_OPENED)
 
 
 def _act(hook: Hook, call: HookCall, settings: Mapping[str, str], payload: Mapping[str, object]) -> str:
@@ -296,7 +297,6 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
     from ..vault.project import project_of
-    from .injected import CUT_OFF, forget_given, read_injected
     from .once import claim_event, delete_old_claims
     from .session_start import build_opening
 
@@ -307,7 +307,9 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
             return "duplicate"
         if call.session:
             forget_end(markers, call.session)
-        if call.session and (call.source in ("compact", "clear") or read_injected(markers, call.session) == {CUT_OFF}):
+        if call.session and call.source in ("compact", "clear"):
+            from .injected import forget_given
+
             forget_given(markers, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
@@ -333,7 +335,8 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         report(f"memoryvault: {opening.note}")
     report(opening.status)
     hook.fields["entries_injected"] = opening.entries
-    refused = _note_injected(hook, call, is_cut_off=bool(opening.note) and not opening.paths) or refused
+    hook.is_opening_whole = not opening.note
+    refused = _note_injected(hook, call) or refused
     if opening.paths:
         from .receipt import append_action
 
@@ -488,18 +491,20 @@ def _answer_empty(hook: Hook) -> None:
         _write_stdout(hook, hook.adapter.EMPTY_ANSWER)
 
 
-def _note_injected(hook: Hook, call: HookCall, *, is_cut_off: bool = False) -> str:
+def _note_injected(hook: Hook, call: HookCall) -> str:
     """Record the printed entries as injected into the session, so that they are not repeated; return '' or why that was
-    refused. `is_cut_off`: a start had no time for any, so the next prompt is given the opening."""
-    from .injected import CUT_OFF, add_injected
+    refused."""
+    from .injected import add_injected, add_start
 
     paths, hook.paths = hook.paths, []
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
     # A hook that started too late has no settings, or they say that it shall do nothing.
     if call.session and hook.settings and (paths or call.event == "SessionStart"):
         try:
-            cut_off = [CUT_OFF] if is_cut_off and call.event == "SessionStart" else []
-            add_injected(hook.settings["markers"], call.session, paths or cut_off)
+            if call.event == "SessionStart":
+                add_start(hook.settings["markers"], call.session, paths, is_whole=hook.is_opening_whole)
+            else:
+                add_injected(hook.settings["markers"], call.session, paths)
         except OSError as error:
             return _report_unwritable(hook, error)
     return ""
@@ -554,6 +559,6 @@ def _finish_at_deadline(hook: Hook) -> None:
         _write_answer(hook, call)
     _answer_empty(hook)
     if call is not None:
-        _note_injected(hook, call, is_cut_off=not hook.paths)
+        _note_injected(hook, call)
     report(f"memoryvault: {hooklog.TIME_IS_UP}")
     hook.log("warning", hooklog.TIME_IS_UP)

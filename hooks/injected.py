@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 
 CUT_OFF = "\t"
-"""In the list of entries: the session's start ran out of time before it gave any."""
+"""Line in the list of entries for a start of the session that ran out of time; that of the n-th has n tabs."""
+MOST_CUT_OFF = 3
+"""So many starts that were cut off are enough: on a slow machine each would be."""
 
 
 def read_injected(markers: str, session: str) -> set[str] | None:
@@ -21,6 +23,22 @@ def read_injected(markers: str, session: str) -> set[str] | None:
 def add_injected(markers: str, session: str, paths: list[str]) -> None:
     """Add paths, perhaps none, to the list of entries. Raises OSError."""
     _add(f"{markers}/injected-{session}", paths)
+
+
+def add_start(markers: str, session: str, paths: list[str], *, is_whole: bool) -> None:
+    """Add what a start gave. If that is not all of it, the next prompt is given it again. Raises OSError."""
+    given = read_injected(markers, session) or set()
+    cut_off = sum(not line.strip(CUT_OFF) for line in given)
+    if is_whole:
+        marks = [CUT_OFF * MOST_CUT_OFF] if cut_off else []
+    else:
+        marks = [CUT_OFF * (1 + cut_off if paths else 1)]
+    add_injected(markers, session, paths + marks)
+
+
+def is_start_due(given: set[str] | None) -> bool:
+    """Whether the start of a session with this list of entries is to be given again."""
+    return given is not None and CUT_OFF in given and CUT_OFF * MOST_CUT_OFF not in given
 
 
 def read_told(markers: str, session: str) -> set[str]:

@@ -18,7 +18,7 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.statuses import OUT_OF_USE
 
 SCHEMA_VERSION = 7
-DERIVATION = 8
+DERIVATION = 9
 """How rows and chunks are made of a file, kept with each row: to be raised when `parse_entry`, `row_of` or
 `chunk_entry` make something else of the same bytes. Not the schema's version: programs of another one are refused. Of
 two programs that use one index in turn, the older one takes what the newer one made as it is."""

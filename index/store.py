@@ -106,7 +106,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
         "slug": entry.slug,
         "title": entry.title,
         "project": entry.project,
-        "group_name": group_of_note(entry.path, entry.group or "", entry.kind or "") or None,
+        "group_name": group_of_note(entry.path, entry.group or "") or None,
         "created": entry.created,
         "updated": entry.updated,
         "tags": entry.tags,

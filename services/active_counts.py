@@ -29,9 +29,17 @@ class ActiveCounts:
 
 def count_active(store: VaultStore) -> ActiveCounts:
     """Count the entries in use of the vault; reads all of them. Raises VaultUnavailable."""
-    paths = [path for path in store.walk() if is_entry_place(path)]
-    status_of = {entry.path: entry.effective_status if is_entry(entry) else "" for entry in store.readable(paths)}
-    return count_active_paths(paths, {path: status for path, status in status_of.items() if status != ACTIVE})
+    return count_active_paths(*read_notes(store))
+
+
+def read_notes(store: VaultStore) -> tuple[Collection[str], Mapping[str, str]]:
+    """Return the paths of all notes, and the status of those set aside, also of those that cannot be read. Raises
+    VaultUnavailable."""
+    paths = [*store.walk()]
+    status_of = {path: "unreadable" for path in paths if is_entry_place(path)}
+    for entry in store.readable([*status_of]):
+        status_of[entry.path] = entry.effective_status if is_entry(entry) else ""
+    return paths, {path: status for path, status in status_of.items() if status != ACTIVE}
 
 
 def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> ActiveCounts:

@@ -133,6 +133,7 @@ class HostMemory:
         path = cursor["path"]
         before = text_of(self._store, path) if path else None
         if before is None and cursor.get("gone"):
+            self._cursors.forget(source)
             return
         if before is not None and not is_as_written(parse_text(path, before)):
             yield ImportOutcome(source, "yours", path)
@@ -144,6 +145,7 @@ class HostMemory:
             changes = [Change(archive, None, text), Change(path, before, None)]
             self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
             path = archive
+        self._cursors.forget(source)  # So that a copy that an undo brings back is not taken away again.
         yield ImportOutcome(source, "removed", path)
 
     def _put_down(self, file: InstructionFile, digest: str, path: str, *, gone: bool = False) -> None:

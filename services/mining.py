@@ -128,6 +128,7 @@ def _mine(request: MiningRequest, settings: Settings | None, messages: SessionRe
             packer.feed(turn)
     if reader.restarted:  # The offsets are of the earlier file.
         return _mine(replace(request, mined_until=0, context_offset=0), settings, messages)
+    candidates = [each for each in candidates if each.records not in miner.refuted]
     mined_until = max(reader.end_offset, begun_at) if stopped_at is None else stopped_at
     context = miner.context_offset if has_new_turns else request.context_offset
     mined = Mined(

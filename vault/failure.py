@@ -27,6 +27,7 @@ _OTHER_FRAME = re.compile(
     r"|at (?P<jvm>[\w.$<>]+)\((?P<jvm_file>[\w.]+)(?::\d+)?\)"
     r"|(?P<go>[\w./*()-]+)\(.*\)"
     r"|\s*(?P<go_file>/\S+\.go):\d+(?: \+0x[\da-f]+)?"
+    r"|--> (?P<arrow>[^\s:]+):\d+(?::\d+)?"  # Rust's compiler
     r"|\s*\d+:\s+(?:0x[\da-f]+ - )?(?P<rust>[\w:<>]+::[\w:<>]+))\s*"
 )
 _ERROR = re.compile(
@@ -114,9 +115,11 @@ def read_failure(text: str) -> Failure:
             after_frame = False
             messages.append(" ".join(line.split()))
     messages = [message for message in messages if not _CLOSING.search(message)] or messages
-    errors = [message for message in messages if _ERROR.match(message)]
     message = _message_of(messages)
-    chosen = errors[-MOST_MESSAGE_LINES:] or messages[:MOST_MESSAGE_LINES]
+    chosen = messages[:MOST_MESSAGE_LINES]
+    if any(_ERROR.match(line) and _NAMES.search(line) for line in messages):
+        telling = (_ERROR.match, _SAYS_ERROR.search, PLACE.search)
+        chosen = [line for line in messages if any(tells(line) for tells in telling)][-MOST_MESSAGE_LINES:]
     return Failure(
         message, "\n".join([*(plain(line) for line in chosen), *(plain(frame) for frame in frames[-MOST_FRAMES:])])
     )

@@ -106,7 +106,7 @@ def project_of_note(path: str, named: str = "", group: str = "") -> str:
     return "" if of not in _ROOTS or was_moved else project_slug(name.partition("/")[0])
 
 
-def group_of_note(path: str, named: str = "", kind: str = "") -> str:
+def group_of_note(path: str, named: str = "") -> str:
     """Return the group of the note at the vault-relative `path`, '' for none: by its property, else its folder.
 
     As for projects, a group of ours is the place where the note was written, and its present place counts.
@@ -115,10 +115,7 @@ def group_of_note(path: str, named: str = "", kind: str = "") -> str:
     is_ours = named == DEFAULT_GROUP or named.partition("/")[0] in _ROOTS
     if named and (not is_ours or special not in ("", ALWAYS_LOAD)):
         return named
-    folders = [part for part in path.split("/")[:-1] if part[:1] != "_"]
-    if len(folders) > 1 and folders[-1] == kind:
-        folders.pop()
-    return "/".join(folders) or named
+    return "/".join(part for part in path.split("/")[:-1] if part[:1] != "_") or named
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:

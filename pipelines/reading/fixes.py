@@ -57,6 +57,12 @@ class ProvedFix:
         tells = is_raised(said) or names_failure(said) or PLACE.search(said) or _words(said) >= LEAST_WORDS
         return said[:SYMPTOM_CHARS] if tells else ""
 
+    def is_refuted_by(self, failed: ToolStep) -> bool:
+        """Whether a later failure is this one again: what passed was only a part, or passed by chance."""
+        if failed.line != self.failed.line:
+            return False
+        return read_failure(failed.error).normalised == read_failure(self.failed.error).normalised
+
 
 def _words(text: str) -> int:
     """Return how many words of a language a line of output has: no names, paths, numbers, calls or states in

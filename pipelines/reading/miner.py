@@ -75,6 +75,9 @@ class Miner:
         self._eagerness: Eagerness = eagerness
         self._context = ConversationContext()
         self._fixes = FixFinder()
+        self._proofs: list[tuple[ProvedFix, Candidate]] = []
+        self.refuted: set[tuple[str, ...]] = set()
+        """Records of the fixes that were returned and after which the same failure came again: they are none."""
         self._projects: dict[str, str | None] = {}
 
     @property
@@ -92,6 +95,7 @@ class Miner:
         proved = self._follow(turn)
         if proved is not None and mined:
             found.append(self._proved(turn, proved))
+            self._proofs.append((proved, found[-1]))
         return found
 
     def _follow(self, turn: Turn) -> ProvedFix | None:
@@ -99,10 +103,12 @@ class Miner:
         step = self._context.advance(turn)
         if turn.is_users_words:
             # A reading may begin after an older failure, so older failures must not matter.
-            self._fixes = FixFinder()
+            self._fixes, self._proofs = FixFinder(), []
         elif turn.origin is Origin.ASSISTANT:
             return self._fixes.says(turn)
         elif step is not None and step.failed is not None:
+            if step.failed:
+                self.refuted |= {found.records for fix, found in self._proofs if fix.is_refuted_by(step)}
             return self._fixes.runs(step)
         return None
 

@@ -128,6 +128,8 @@ class Finding:
     address: str = ""
     overran: str = ""
     """The unit whose budget ended it early."""
+    asked: bool = True
+    """False: it was refused here, before any host was asked."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,8 @@ class Research:
         self._hosts = Cursors(self._state.state_db, HOSTS)
         self._fetch: Reservation | None = None
         """The host of the current request."""
+        self._has_asked = False
+        """Whether the current step sent a request."""
 
     def run(self) -> Report:
         """Take every step that no earlier attempt took, as far as the budget allows."""
@@ -186,12 +190,11 @@ class Research:
         lacks_local = False
         again: list[float] = []
         for step in self._steps():
-            if (self._folder / f"{step.name}.json").exists():
-                answered += step.web
-                continue
+            kept = self._folder / f"{step.name}.json"
             try:
-                overrun.append(self._take(step))
-                answered += step.web
+                if not kept.exists():
+                    overrun.append(self._take(step))
+                answered += step.web and parse_json(kept.read_text("utf-8")).get("asked", True)
             except BudgetRefused as refused:
                 overrun.append(refused.cap.unit)
                 self._log_line(f"{step.name}: no more {refused.cap.unit} left.")
@@ -218,6 +221,7 @@ class Research:
             [request.cap("seconds"), request.cap("tokens")],
         )
         started = time.monotonic()
+        self._has_asked = False
         spent = 0
         try:
             finding = step.run(started + seconds, tokens)
@@ -357,6 +361,7 @@ class Research:
             self._fetch = None
             if robots is not None and (refusal := robots.refusal(url)):
                 raise FetchRefused(f"{shown_link(url, request.allow)}: {refusal}.")
+            self._has_asked = True
             if counted:  # Settled only if there was no connection: otherwise everything that was allowed was used.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             self._append(REQUESTS_FILE, shown_link(url, [*request.allow, *request.searxng_allow]))
@@ -396,7 +401,7 @@ class Research:
             if error.unsent and self._fetch is not None:
                 self._book.settle(self._fetch, {"fetches": 0})
             raise _NoAnswer(str(error))
-        return Finding(name, "", "", str(error))
+        return Finding(name, "", "", str(error), asked=self._has_asked)
 
 
 def _words_of_host(link: str) -> str:

@@ -134,6 +134,12 @@ def places(notes: Path) -> Path:
 
 
 def test_a_filter_that_names_a_kind_reaches_where_its_notes_wait(places: Path, memory: Command) -> None:
+    write(places, f"{PRIVATE}/fact/leak.md", "The pool leaked.", kind="fact", status="resolved")
+    write(places, f"{PRIVATE}/_archive/pool.md", "The pool was tiny.", kind="fact", status="superseded")
+    memory("vault", "reindex")
+    assert paths(memory, "search", "--filter", "kind=fact") == [f"{PRIVATE}/fact/leak.md"]
+    assert paths(memory, "recall", "which pool leaked?", "--filter", "kind=fact") == [f"{PRIVATE}/fact/leak.md"]
+    assert f"{PRIVATE}/fact/leak.md" not in paths(memory, "search", "--filter", "NOT kind=fix")
     assert paths(memory, "search", "--filter", "kind=idea") == [IDEA]
     assert paths(memory, "recall", "page of retries", "--filter", "kind=idea") == [IDEA]
     assert paths(memory, "list", "--kind", "idea") == paths(memory, "list", "--status", "incubating") == [IDEA]
@@ -178,6 +184,11 @@ def test_a_note_without_a_header_is_active_and_of_the_group_of_its_folder(places
         OF_SHOP,
         "personal-projects/shop/coffee.md",
     }
+    plain = "personal-private/workflow/plain.md"
+    put(places / plain, "A backup of the plain.\n")
+    memory("vault", "reindex")
+    for words in (["list", "--group"], ["search", "--group"], ["search", "backup", "--group"]):
+        assert set(paths(memory, *words, "personal-private/workflow")) == {ANSWERS, plain}, "with a header and without"
 
 
 def test_the_group_of_all_projects_is_that_of_the_folders_project(

@@ -1,6 +1,7 @@
 """Lists: a cut text is marked, and unknown kinds, projects and statuses are reported."""
 
 import json
+import os
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -179,10 +180,16 @@ def in_use(memory: Command) -> dict[str, object]:
 def test_list_health_doctor_and_the_console_agree(bed: Bed, memory: Command, is_indexed: bool) -> None:
     if is_indexed:
         reconcile_now(bed.settings)
+    for path in (f"{PRIVATE}/fix/huge.md", f"{PRIVATE}/_review/huge.md"):
+        os.truncate(put(bed.vault / path), 8_100_000)  # Which nobody reads, not even root.
     assert listed(memory) == ["locks.md", "name.md", "tabs.md"]
     groups = {PRIVATE: 2, "personal-projects": 1}
-    assert in_use(memory) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1}}
-    assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved\n" in memory("health").out
+    assert in_use(memory) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1, "unreadable": 1}}
+    told = memory("health").out
+    assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved, 1 unreadable\n" in told
+    assert "waiting          1 proposal, 1 in the inbox\n" in told
+    notes = "14 notes (3 entries in use, 1 proposal, 1 in the inbox, 9 others), "
+    assert notes in memory("doctor").out
     newest = render(bed.store).partition("## Newest entries")[2]
     assert sorted(re.findall(r"\[\[([^|]+)\|", newest)) == [
         f"{PRIVATE}/_always-load/name", f"{PRIVATE}/preferences/tabs", "personal-projects/shop/fix/locks"

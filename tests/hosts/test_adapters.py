@@ -9,7 +9,7 @@ from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.shared_data import shared_files
 from memoryvault.vault.marker import marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, marker_of, stuck_in
+from ..hooks.support import SESSION, Outcome, Sandbox, indexed, marker_of, stuck_in
 from .payloads import RECALLED, antigravity, antigravity_typed, codex, copilot, gemini, places, spooled
 
 pytestmark = pytest.mark.hurried
@@ -110,20 +110,22 @@ def test_antigravity_is_answered_once_a_turn_and_noted_when_idle(sandbox: Sandbo
     assert spooled(sandbox) == 1
 
 
-@pytest.mark.parametrize("why", ["no time", "the vault is away"])
+@pytest.mark.parametrize("why", ["no time", "too little time", "the vault is away"])
 def test_antigravity_gets_the_opening_late_if_not_first(sandbox: Sandbox, recall_requests: list[Any], why: str) -> None:
-    if why == "no time":
+    indexed(sandbox, "personal-private/fact/port.md", "The shop listens on port 8081.", kind="fact")
+    if why != "the vault is away":
         antigravity_typed(sandbox, "When do we ship?")
         first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
-        python = stuck_in("client._session_start")
+        python = stuck_in("client._session_start" if why == "no time" else "session_start._read_rest")
         done = sandbox.run("PreInvocation", first, "--host", "antigravity", python=python)
-        assert injected_of(done) == ""
+        assert ("plain language" in injected_of(done), "8081" in injected_of(done)) == (why != "no time", False)
     else:
         away = sandbox.vault.rename(sandbox.vault.with_name("away"))
         assert called(sandbox, 0) == ""
         away.rename(sandbox.vault)
     second, third = called(sandbox, 1), called(sandbox, 2)
     assert "plain language" in second
+    assert "port 8081" in second
     assert RECALLED not in second, "the prompt's own call is over"
     assert third == ""
 

@@ -34,6 +34,7 @@ ELSEWHERE = """\
     raise OperationalError  # reworded
 sqlite3.OperationalError: database is locked: /tmp/pytest-of-bob/pytest-90/q.db (pid 99)
 """
+RUST = "error[E0425]: cannot find value `x` in this scope\n --> src/a.rs:3:4\n  |\n3 |    x + 1\n"
 SAME = [
     (PYTHON, ELSEWHERE),
     (
@@ -45,12 +46,17 @@ SAME = [
         "Error: timeout after 2999 ms for request 11111111-4b34-4e0e-9d64-7f0a5f1f2c11 at 0xdeadbeef",
     ),
     ("fatal: bad object 3f2a1bc9d8e7", "fatal: bad object 0a1b2c3d4e5f"),
+    (RUST, "   Compiling shop v0.1.0\n" + RUST.replace("src/a.rs:3:4", "/home/bob/shop/src/a.rs:7:4")),
 ]
 DIFFERENT = [
     (PYTHON, PYTHON.replace("database is locked", "no such table")),
     (PYTHON, PYTHON.replace("in connect", "in vacuum")),
     (PYTHON, PYTHON.replace("sqlite3.OperationalError", "ValueError")),
     ("Error: port refused", "Error: port closed"),
+    (RUST, RUST.replace("a.rs:3:4", "b.rs:9:4")),
+    ("error: linker failed\nld: cannot find -lssl", "error: linker failed\nld: cannot find -lz"),
+    ("error: link failed\nundefined symbol: open_lock", "error: link failed\nundefined symbol: open_log"),
+    ("E  assert 1 == 2\n\ntests/a.py:3: AssertionError", "E  assert 1 == 2\n\ntests/b.py:9: AssertionError"),
 ]
 
 

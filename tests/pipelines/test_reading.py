@@ -291,19 +291,23 @@ def says(text: str) -> Turn:
     return Turn(Role.ASSISTANT, Origin.ASSISTANT, text, f"m{len(text)}", "s1")
 
 
-@pytest.mark.parametrize("passing", ["", "test result: ok. 4 passed; 0 failed"])
-def test_a_claim_that_the_next_run_refutes_is_no_fix(passing: str) -> None:
+@pytest.mark.parametrize("passed", [None, "make test", "make test -- a.spec"], ids=["nothing", "the whole", "a part"])
+def test_a_claim_that_a_later_run_refutes_is_no_fix(passed: str | None) -> None:
+    """Also if the command, or a part of it, passed in between."""
     turns = [
-        *ran(1, True, "E  labels differ"),
+        *ran(1, True, "E  labels differ\n1 failed in 0.3s"),
         says("The problem was a stale label; fixed by clearing the label."),
-        *ran(2, True, "E  labels differ"),
+        *(ran(4, False, "", passed) if passed else []),
+        *ran(2, True, "E  labels differ\n1 failed in 0.5s"),
         says("The failure was caused by the time zone; fixed by freezing the clock."),
-        *ran(3, False, passing),
+        *ran(3, False, "test result: ok. 4 passed; 0 failed"),
     ]
     (found,) = mine(turns, reader=Said())
     assert found.category == "fix"
     assert found.statement == "The failure was caused by the time zone; fixed by freezing the clock."
     assert found.role == "assistant"
+    turns[-4] = turns[-4]._replace(text="E  another thing")  # The second failure, which is not the first again.
+    assert len(mine(turns, reader=Said())) == 1 + (passed is not None)
 
 
 def test_what_the_agent_tells_before_it_follows_the_failure_and_the_command_that_helped() -> None:

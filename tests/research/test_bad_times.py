@@ -22,6 +22,7 @@ from memoryvault.tests.research.support import (
     ResearchBed,
     access_to,
     answers,
+    evidence,
     results_in,
     worker,
 )
@@ -159,6 +160,13 @@ def test_offline_is_normal(online: ResearchBed, away: WebAccess) -> None:
     if away is NOWHERE:
         assert "- Left this machine: `nowhere.invalid, a name to resolve`\n" in online.note("_index")
     assert online.spent().get("fetches", 0) == 0
+
+
+def test_a_link_that_is_refused_here_is_no_answer_of_the_network(online: ResearchBed) -> None:
+    online.idea(evidence("https://127.0.0.1/owl"))
+    online.run(NOWHERE)
+    assert online.state == "waiting"
+    assert "not a public address" in online.note("_index")
 
 
 def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: ResearchBed, web: Site) -> None:

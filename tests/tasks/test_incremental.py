@@ -98,6 +98,19 @@ def test_however_a_session_is_cut_it_yields_what_one_reading_yields(tmp_path: Pa
     assert sorted(found) == sorted(whole)
 
 
+def test_a_fix_after_which_the_same_failure_came_again_is_none(tmp_path: Path) -> None:
+    def ran(number: int, failed: bool) -> list[dict[str, Any]]:
+        made = assistant(number, call(f"t{number}", "Bash", command="make test"))
+        return [made, result(number + 1, f"t{number}", "E  labels differ" if failed else "ok", failed)]
+
+    told = assistant(4, text_block("It was caused by a race; fixed by a lock."))
+    proof = [human(1, "mend the tests"), *ran(2, True), told, *ran(5, False)]
+    request = MiningRequest(str(write(tmp_path / "s.jsonl", *proof)), "claude")
+    assert [each.category for each in mine_transcript(request).candidates] == ["fix"]
+    write(tmp_path / "s.jsonl", *proof, *ran(7, True))
+    assert mine_transcript(request).candidates == ()
+
+
 TURNS = 200
 """Reading all of it again with every turn would be a hundred passes."""
 

@@ -182,12 +182,23 @@ def test_files_that_are_not_notes_or_have_no_known_project(bed: Bed, notes: Path
     assert bed.files() == {}
 
 
-def test_an_undo_takes_it_back(bed: Bed, notes: Path) -> None:
-    (notes / "a.md").write_text(OLD)
+@pytest.mark.parametrize("after", [OLD, OLD + "More.\n", None], ids=["import", "rewriting", "removal"])
+def test_what_an_undo_takes_back_does_not_return(bed: Bed, notes: Path, after: str | None) -> None:
+    note = notes / "a.md"
+    if after != OLD:
+        note.write_text(OLD)
+        bring_in(bed)
+    before = bed.files()
+    if after is None:
+        note.unlink()
+    else:
+        note.write_text(after)
     bring_in(bed)
     bed.undo.carry_out(Selector(last=True))
-    assert bed.files() == {}
-    assert results(bed) == {"a.md": "unchanged"}, "taken back, it does not come again by itself"
+    assert results(bed) == ({} if after is None else {"a.md": "unchanged"})
+    assert bed.files() == before
+    note.write_text(OLD + "Another.\n")
+    assert results(bed) == {"a.md": "yours" if after == OLD else "updated"}
 
 
 @pytest.mark.slow
