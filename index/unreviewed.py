@@ -41,14 +41,19 @@ def recall_unreviewed(
 ) -> Sequence[Hit]:
     """Return at most MOST hits for the prompt `query`, best first; none if there is too little time.
 
-    What would replace one of the `given` entries comes in any case, and what would replace one that the session had
-    before if it answers as well as a confirmed entry must. `deadline`: in monotonic seconds; None for no limit.
+    What would replace one of the `given` entries comes in any case, what would replace one that the session had before
+    if the prompt has a word of either. `deadline`: in monotonic seconds; None for no limit.
     """
     left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
     if left_ms is not None and left_ms < MIN_BUDGET_MS:
         return ()
-    had = query.exclude_paths
-    changes = [_hit_of(entry) for entry in said_since(vault, given).values() if entry.path not in had]
+    words = {term.stem for term in analyse(query.text).terms}
+    changes = [
+        _hit_of(entry)
+        for rule, entry in said_since(vault, {*given, *query.exclude_paths}).items()
+        if entry.path not in query.exclude_paths
+        if rule in given or not words.isdisjoint(stems(f"{_statement(entry)} {_text_of(vault, rule)}"))
+    ]
     waiting = frozenset(STRONG)
     asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS, apply_threshold=False)
     found = engine.recall(asked, budget_ms=left_ms)
@@ -57,9 +62,6 @@ def recall_unreviewed(
     strong = [hit for hit in ranked if above[hit.path] >= STRONG[hit.status or ""]]
     if not strong and ranked and _is_alone(query.text, ranked):
         strong = ranked[:1]
-    if ranked and ranked[0] not in strong and above[ranked[0].path] >= 0:
-        earlier = {entry.path for entry in said_since(vault, had).values()}
-        strong += [hit for hit in ranked if hit.path in earlier and above[hit.path] >= 0]
     told = {hit.path for hit in changes}
     for hit in strong:
         entry = _of_the_user(vault, hit.path) if hit.path not in told else None
@@ -98,6 +100,14 @@ def line_of(said: Hit | Entry) -> str:
     day = f" on {day_of(when)}" if when else ""
     text = safe_line((said.excerpt or said.title) if isinstance(said, Hit) else _statement(said))
     return f"You said{day}, not confirmed: {text[:CHARACTERS]}{'…' if len(text) > CHARACTERS else ''}"
+
+
+def _text_of(vault: Path, path: str) -> str:
+    try:
+        data, _ = read_regular(vault / path, READ_BYTES)
+    except OSError:
+        return ""
+    return strip_evidence(parse_entry(path, data).body)
 
 
 def _of_the_user(vault: Path, path: str, with_text: bytes = b"") -> Entry | None:

@@ -65,8 +65,15 @@ def test_what_would_replace_a_given_rule_comes_with_it_and_not_what_an_agent_cla
     (hit,) = recall_unreviewed(engine, said.vault, query, None, [rule])
     assert "not confirmed: From now on, use the red one." in render_unreviewed([hit])
     assert recall_unreviewed(engine, said.vault, query, None, ["personal-projects/shop/notes/n1.md"]) == []
-    had = RecallQuery(query.text, project="shop", is_prompt=True, exclude_paths=frozenset({hit.path}))
-    assert recall_unreviewed(engine, said.vault, had, None, [rule]) == []
+    for had, text, comes in (
+        ({hit.path}, "deploy with the lever", False),
+        ({rule}, "how do we deploy this?", True),
+        ({rule}, "a haiku about the sea", False),
+    ):
+        query = RecallQuery(text, project="shop", is_prompt=True, exclude_paths=frozenset({"n.md", *had}))
+        given = [rule] if hit.path in had else []
+        found = recall_unreviewed(engine, said.vault, query, None, given)
+        assert (hit.path in {each.path for each in found}) is comes
 
 
 def test_at_most_two_come_and_nothing_for_a_prompt_about_something_else(said: Bed) -> None:
