@@ -66,7 +66,7 @@ def recall_unreviewed(
     for hit in strong:
         entry = _of_the_user(vault, hit.path) if hit.path not in told else None
         if entry is not None:
-            changes.append(replace(hit, excerpt=without_replacement_line(hit.excerpt)))
+            changes.append(replace(hit, excerpt=_statement(entry)))
     return changes[:MOST]
 
 

@@ -99,7 +99,7 @@ def replacement_line(path: str) -> str:
     return f"It would replace [[{path.removesuffix('.md')}]]."
 
 
-_REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.MULTILINE)
+_REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.(?:\n\n?|\Z)", re.MULTILINE)
 
 
 def without_replacement_line(body: str) -> str:

@@ -58,17 +58,18 @@ def test_what_would_replace_a_given_rule_comes_with_it_and_not_what_an_agent_cla
     rule = "personal-projects/shop/preferences/host.md"
     said.write(rule, "Deploy with the blue lever.", status="active", project="shop")
     fields = {"status": "pending", "project": "shop", "source": SOURCE, "supersedes": f'"[[{rule[:-3]}|host]]"'}
-    said.write("personal-projects/shop/_review/red.md", "From now on, use the red one.", **fields)
+    words = f"From now on, use the red one.\n\nIt would replace [[{rule[:-3]}]].\n\n## Evidence\n\nSaid so."
+    said.write("personal-projects/shop/_review/red.md", words, **fields)
     said.write("personal-projects/shop/_review/own.md", "No levers any more.", **{**fields, "source": "agent"})
     engine = said.engine()
     query = RecallQuery("a haiku about the sea", project="shop", is_prompt=True)
     (hit,) = recall_unreviewed(engine, said.vault, query, None, [rule])
-    assert "not confirmed: From now on, use the red one." in render_unreviewed([hit])
+    assert render_unreviewed([hit]).endswith("not confirmed: From now on, use the red one.\n")
     assert recall_unreviewed(engine, said.vault, query, None, ["personal-projects/shop/notes/n1.md"]) == []
     for had, text, comes in (
         ({hit.path}, "deploy with the lever", False),
         ({rule}, "how do we deploy this?", True),
-        ({rule}, "a haiku about the sea", False),
+        ({rule}, "a haiku about the shop", False),
     ):
         query = RecallQuery(text, project="shop", is_prompt=True, exclude_paths=frozenset({"n.md", *had}))
         given = [rule] if hit.path in had else []
