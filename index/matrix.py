@@ -29,6 +29,8 @@ MAX_BYTES = 400_000_000
 """A quarter of a million vectors of 384 dimensions; beyond that sqlite-vec reads them from the file."""
 MAX_INLINE_VECTORS = 64
 """Most new vectors that a recall waits for; more are read in the background and found a moment later."""
+LENGTH_TOLERANCE = 0.1
+"""Most that the square of a vector's length may differ from 1."""
 BLOCK_ROWS = 8_192
 
 
@@ -50,7 +52,10 @@ class Matrix:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, passage: int, vector: bytes) -> None:
-        """Add float32 little-endian bytes of unit length; a passage that is in here already is left alone."""
+        """Add float32 little-endian bytes of unit length; a passage that is in here already is left alone.
+
+        A vector of another length is damaged, and near nothing.
+        """
         import numpy
 
         with self._lock:
@@ -60,7 +65,9 @@ class Matrix:
             if block == len(self.vectors):
                 self.vectors.append(numpy.empty((BLOCK_ROWS, self.model.dimension), dtype=numpy.float32))
                 self.passages.append(numpy.zeros(BLOCK_ROWS, dtype=numpy.int64))
-            self.vectors[block][row] = numpy.frombuffer(vector, "<f4")
+            unit = numpy.frombuffer(vector, "<f4")
+            with numpy.errstate(all="ignore"):
+                self.vectors[block][row] = unit if abs(numpy.dot(unit, unit) - 1) < LENGTH_TOLERANCE else 0
             self.passages[block][row] = passage
             self._row_of[passage] = self.count
             self.count += 1
@@ -164,7 +171,8 @@ class MatrixCache:
         for passage, vector in reader.iterate_vectors(model.model_id):
             if self._is_closed:
                 return
-            matrix.add(passage, vector)
+            if len(vector) == 4 * model.dimension:
+                matrix.add(passage, vector)
         matrix.last_rowid = state.last_rowid
         self._matrix = matrix
 

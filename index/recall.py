@@ -75,7 +75,8 @@ def recall_entries(
             cannot_start = str(error)
     eagerness = settings.recall.eagerness
     answer = recall_as_it_is(state, settings.required_vault_path, query, caller=caller, eagerness=eagerness, **request)
-    since = said_since(settings.required_vault_path, [hit["path"] for hit in answer.hits])
+    given = [hit["path"] for hit in answer.hits] if settings.recall.unreviewed else []
+    since = said_since(settings.required_vault_path, given)
     marked = (
         {**hit, "said_since": line_of(since[hit["path"]])} if hit["path"] in since else hit for hit in answer.hits
     )

@@ -140,7 +140,6 @@ _NOT_AN_ORDER = re.compile(
 """Forbids, asks, or says when; any other sentence says what to do."""
 _MANNER = re.compile(r"\W*(?:only\s+)?(?:with|via|through|against)\b|\W*-|:", re.I)
 """Right behind a name, it says how to use it: a call with the name may be one that does otherwise."""
-_HAPPENED = re.compile(r"\b(?:you|i|we|he|she|they|it)\s+(?:\w+ly\s+|just\s+)?\w+ed\b[^,.;]*", re.I)
 _ALLOWED = re.compile(r"\b(?:may|can|could|allowed to)\b", re.I)
 _EDIT = re.compile(r"\b(?:touch|edit|modify|change)\b", re.I)
 _EXCEPT = re.compile(r"\b(?:outside(?: of)?|except(?: for| in)?|other than|not in|anywhere but)\W+(?:\w+\W+)?$", re.I)
@@ -468,8 +467,7 @@ def _add_named(found: dict[str, str], name: str) -> None:
 def _add_concepts(found: dict[str, str], mentions: Sequence[_Mentions], strict: bool, guards: bool) -> None:
     known = _vocabulary()
     for one_sentence in mentions:
-        # "Git LFS for large files, last time you pushed one" is about no push.
-        sentence = _HAPPENED.sub(" ", one_sentence.text) if one_sentence.is_order else one_sentence.text
+        sentence = one_sentence.text
         called = {
             name.partition(" ")[0] for name in (*one_sentence.forbidden, *one_sentence.wanted, *one_sentence.other)
         }

@@ -20,9 +20,6 @@ _END = re.compile(
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.?g|i\.?e|etc|vs|cf|approx|resp|incl|dr|mr|mrs|[a-z])\.$", re.IGNORECASE)
 _LETTERS = re.compile(r"(?:^|[\s(])(?:[a-z]\.){2,}$", re.IGNORECASE)
 """Matches letters with stops: "a.m.", "U.S."."""
-_OF_A_LETTER = re.compile(r"(?:^|[\s(])([a-z]{2,3})\.$", re.IGNORECASE)
-"""Matches what may be short for the name of the letter behind it: "rev. C"."""
-_SINGLE_LETTER = re.compile(r"\s[B-HJ-Z](?![\w'’+#])")
 _NUMBER = re.compile(r"(?:^|[\s(])(\d{1,2})\.$")
 _AFTER_WORD = re.compile(r"(\w+)\s+\d{1,2}(\.\d{1,2})?\.$")
 _WORD = re.compile(r"\s+([a-z]\w*)")
@@ -64,12 +61,9 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _goes_on(text: str, start: int, stop: int) -> bool:
-    """Whether a sentence goes on behind the sign at `stop`: of an abbreviation ("9 a.m. on Mondays", "rev. C"), of a
-    number that counts ("do it so: 1. build 2. push", "3. Oktober"), or of a date ("on 24.12. we rest")."""
+    """Whether a sentence goes on behind the sign at `stop`: of an abbreviation ("9 a.m. on Mondays"), of a number
+    that counts ("do it so: 1. build 2. push", "3. Oktober"), or of a date ("on 24.12. we rest")."""
     if _ABBREVIATION.search(text, max(start, stop - 8), stop + 1):
-        return True
-    named = _OF_A_LETTER.search(text, max(start, stop - 8), stop + 1)
-    if named is not None and named[1].lower() not in ENGLISH and _SINGLE_LETTER.match(text, stop + 1):
         return True
     if (behind := _WORD.match(text, stop + 1, stop + 30)) is not None:
         if _LETTERS.search(text, max(start, stop - 8), stop + 1):

@@ -59,6 +59,18 @@ def test_recall_says_if_nothing_answers_and_shows_the_two_nearest(notes: Path, m
     assert "searched the entries of shop and those that belong to no project; --all-projects searches all" in told.err
 
 
+def test_below_a_rule_stands_what_the_user_said_since_to_replace_it(
+    notes: Path, memory: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since = {"status": "pending", "source": "{host: claude, session: s-1}", "supersedes": f'"[[{ANSWERS[:-3]}]]"'}
+    write(notes, f"{PRIVATE}/_review/nightly.md", "From now on, the nightly copy is enough.", **since)
+    told = "not confirmed: From now on, the nightly copy is enough."
+    assert told in memory("recall", QUESTION).out.splitlines()[2]
+    assert memory.json("recall", QUESTION)["hits"][0]["said_since"].endswith(told)
+    monkeypatch.setenv("MEMORY_RECALL_UNREVIEWED", "false")
+    assert told not in memory("recall", QUESTION).out
+
+
 def test_where_the_vault_is_gone_nothing_found_is_no_answer(notes: Path, memory: Command) -> None:
     notes.rename(notes.with_name("moved"))
     for words in (["recall", "zebra"], ["recall", "zebra", "--json"]):

@@ -162,7 +162,6 @@ def test_a_pattern_has_stars_alone(name: str, pattern: str, is_match: bool) -> N
         ("moved from pandas to polars", {"pandas"}, {"polars"}),
         ("Not QEMU. Tests run on native_sim.", {"qemu"}, {"native_sim"}),
         ("No npm. `terraform apply` is mine to run.", {"npm", "terraform apply"}, set()),
-        ("git lfs for large files, last time you pushed one", set(), {"git push"}),
         # A verb whose object is named.
         ("Never delete dist/app.js.", {"dist/app.js"}, {"rm"}),
         ("Never delete files without asking.", {"rm"}, set()),

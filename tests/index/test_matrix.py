@@ -1,5 +1,6 @@
 """The index's vectors in memory (index/matrix.py): the same answers as sqlite-vec gives from the file."""
 
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -149,3 +150,13 @@ def test_the_engine_gives_the_same_hits_with_it(many: Bed) -> None:
         for number in range(12):
             query = RecallQuery(f"who saw the {ANIMALS[number % 5]} at place{number}", project="p4")
             assert slugs(holding.recall(query)) == slugs(plain.recall(query))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e30, 0.0])
+def test_a_damaged_vector_is_near_nothing(number: float) -> None:
+    matrix = Matrix(None, ModelKey(1, 2), 0)
+    good = struct.pack("<2f", 0.6, 0.8)
+    matrix.add(1, struct.pack("<2f", number, number))
+    matrix.add(2, good)
+    assert matrix.nearest(good, 1) == {2: pytest.approx(1.0)}
+    assert matrix.similarities(good, [1]) == {1: 0.0}

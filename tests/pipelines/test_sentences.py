@@ -37,7 +37,6 @@ def cut(text: str) -> list[str]:
         ("we are on python 3.11. use match", ["we are on python 3.11.", "use match"]),
         ("from 9 a.m. on it is frozen until 5 p.m. Wait", ["from 9 a.m. on it is frozen until 5 p.m.", "Wait"]),
         ("only I do it. R code is theirs", ["only I do it.", "R code is theirs"]),
-        ("the board is rev. C. now flash it. I wait", ["the board is rev. C. now flash it.", "I wait"]),
         ("rename x to y, and from now on keep names short", ["rename x to y,", "and from now on keep names short"]),
         ("fix it and remember that we squash", ["fix it", "and remember that we squash"]),
         ("部署只在星期二进行。不要在周五部署。", ["部署只在星期二进行。", "不要在周五部署。"]),
