@@ -41,6 +41,8 @@ CALL_SECONDS = 120.0
 """Longest wait for one answer."""
 LEAST_CALL_SECONDS = 1.0
 MAX_OUTPUT_TOKENS = 1500
+MAX_WAIT_SECONDS = 10.0
+"""If a service asks for a longer pause, there is no second request: the session is read again later."""
 AGAIN = "again_seconds"
 """Report field: the model is unavailable, and may be available after this many seconds."""
 ANSWERS_FOLDER = "answers"
@@ -132,6 +134,7 @@ class _WindowAsker:
         self._failed = ""
         self._refused = ""
         self._again_seconds: float | None = None
+        self._may_wait = True
 
     def report(self) -> dict[str, Json]:
         """Count the calls and name the last failure, for the job's history."""
@@ -153,7 +156,8 @@ class _WindowAsker:
             self._refused = str(refused)
         except CompletionFailed as failed:
             self._fail(str(failed))
-            self._again_seconds = failed.retry_after
+            if failed.retry_after is not None and failed.retry_after > MAX_WAIT_SECONDS:
+                self._again_seconds = failed.retry_after
         except (MemoryVaultError, OSError) as error:
             self._fail(str(error))
         return None
@@ -187,6 +191,17 @@ class _WindowAsker:
         return completion.value
 
     def _ask(self, window: Window) -> Completion:
+        try:
+            return self._ask_once(window)
+        except CompletionFailed as failed:
+            pause = failed.retry_after
+            if pause is None or pause > MAX_WAIT_SECONDS or not self._may_wait or self._remaining_seconds() <= pause:
+                raise
+            self._may_wait = False
+            time.sleep(pause)
+            return self._ask_once(window)
+
+    def _ask_once(self, window: Window) -> Completion:
         completer = completer_of(self._settings)
         if completer is None:
             raise CompletionFailed("no model is set", may_have_cost=False)

@@ -275,6 +275,7 @@ def _files(folder: str) -> list[Path]:
 
 def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     try:
+        inode = os.stat(file).st_ino
         data = file.read_text("utf-8", "surrogateescape")
     except FileNotFoundError:
         return []
@@ -293,10 +294,12 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
         lines.append(new)
     text = "".join(lines)
     if apply and text != data:
-        if not file.exists():  # The worker has taken this job meanwhile; writing it back would run it twice.
-            return []
         try:
+            if os.stat(file).st_ino != inode:  # The log was rotated meanwhile.
+                return _lines(file, where, clean, apply)
             _write(file, text.encode("utf-8", "surrogateescape"))
+        except FileNotFoundError:  # The worker has taken this job meanwhile; writing it back would run it twice.
+            return []
         except OSError as error:
             return [Found(where, file.name, kinds, f"it can't be written: {error.strerror}")]
     return [Found(where, file.name, kinds)] if kinds else []
@@ -387,12 +390,21 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
 
 
 def _copies(settings: Settings) -> list[Found]:
-    """Make the daily copies of the databases anew, because they hold what the databases held. Raises QueueUnavailable,
-    OSError."""
-    told = "its database is damaged, so it stays as it was: `memory doctor`, then do it again"
-    paths = [Path(name) for name in (settings.state.queue_db, settings.state.state_db)]
-    copied = [path for path in paths if backup_of(path).exists()]
-    return [Found("queue", backup_of(path).name, {}, told) for path in copied if not back_up(path)]
+    """Make the daily copies of the databases anew, because they hold what the databases held."""
+    found = []
+    for path in (Path(settings.state.queue_db), Path(settings.state.state_db)):
+        copy = backup_of(path)
+        if not copy.exists():
+            continue
+        try:
+            if not back_up(path):
+                problem = (
+                    f"{path.name} is gone or damaged, so its copy stays as it was: `memory doctor`, then do it again"
+                )
+                found.append(Found("queue", copy.name, {}, problem))
+        except (QueueUnavailable, OSError) as error:
+            found.append(Found("queue", copy.name, {}, str(error)))
+    return found
 
 
 def _counted(found: Sequence[Finding]) -> Counter[str]:

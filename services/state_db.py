@@ -41,7 +41,7 @@ _TABLES = (
         spent    INTEGER,           -- null until settled: a crash in between counts as all of it
         day      TEXT NOT NULL,     -- local date, YYYY-MM-DD
         at       REAL NOT NULL      -- unix seconds
-    ) STRICT
+    )
     """,
     "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
     "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
@@ -49,14 +49,14 @@ _TABLES = (
     CREATE TABLE cursor (           -- how far a scan has come in one of its sources
         scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
         source     TEXT NOT NULL,
-        value      TEXT NOT NULL CHECK (json_valid(value)),   -- the scan's own
+        value      TEXT NOT NULL,   -- JSON, the scan's own
         updated_at REAL NOT NULL,
         PRIMARY KEY (scan, source)
-    ) STRICT
+    )
     """,
 )
 
-SHAPE = Shape(_TABLES, VERSION)
+SHAPE = Shape(_TABLES, VERSION, [("cursor", "value")])
 
 
 @contextmanager

@@ -130,6 +130,7 @@ class Topics:
             if before is None:
                 if slug.lower() in RESERVED_NAMES:
                     raise UsageError(f"{slug!r} is a name that Windows reserves: choose another")
+                self._refuse_twin(slug)
                 if replace is not None:
                     raise EntryNotFound(f"{self.project} has no topic {slug}: write it without `replace`")
                 after = self._new(path, slug, body, type_, fields)
@@ -234,6 +235,12 @@ class Topics:
             raise EntryInvalid(
                 f"topic {slug} has two versions between git's conflict marks: keep one of them in {where}"
             )
+
+    def _refuse_twin(self, slug: str) -> None:
+        """Refuse another spelling of a topic: on a case-insensitive disk it is the same file."""
+        twin = next((known for known in self._slugs() if known.lower() == slug.lower()), None)
+        if twin is not None:
+            raise EntryExists(f"there is a topic {twin}, which some disks can't tell from {slug}: use that name")
 
     def _commit(self, changes: list[Change], what: str) -> None:
         self._journal.commit(changes, run=self._journal.new_run("topics"), actor=self._actor, what=what)

@@ -124,7 +124,10 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
     """Delete temporary files of killed writers, and models' answers and research findings that are no longer needed;
     return how many files."""
     cache = Path(state.cache)
-    left = (*Path(state.root).rglob("*.tmp"), *(Path(state.root).parent / "run").glob("*.tmp"))
+    run = Path(state.root).parent / "run"
+    # Not the whole tree: a call's folder in the cache may vanish while it is walked.
+    places = (state.root, state.spool, state.markers, state.log, state.journal, run, cache / ANSWERS_FOLDER)
+    left = [path for place in places for path in Path(place).glob("*.tmp")]
     folders = {CALLS_FOLDER: STALE_TEMPORARY_SECONDS, RESEARCH_FOLDER: FINDINGS_DAYS * SECONDS_PER_DAY}
     for name, seconds in folders.items():
         for folder in (cache / name).glob("*"):
@@ -145,6 +148,7 @@ def _begun_at(path: Path) -> float | None:
         return None
     try:
         fields = parse_json(first)
-        return datetime.fromisoformat(str(fields.get("time") or fields.get("at"))).timestamp()
+        stamp = datetime.fromisoformat(str(fields.get("time") or fields.get("at")))
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
     except (ValueError, AttributeError):
         return changed

@@ -43,12 +43,11 @@ TABLES = (
         lease_until REAL,                                -- running: the owner must beat before
         owner       TEXT,                                -- running: pid:nonce of this claim
         error       TEXT,                                -- of the last attempt, one line
-        history     TEXT NOT NULL DEFAULT '[]'           -- JSON list, one object per ended attempt
-                    CHECK (json_valid(history)),
+        history     TEXT NOT NULL DEFAULT '[]',          -- JSON list, one object per ended attempt
         created_at  REAL NOT NULL,
         started_at  REAL,                                -- of the last attempt
         finished_at REAL                                 -- when it became done, dead or cancelled
-    ) STRICT
+    )
     """,
     # Also makes it a no-op to enqueue a job that is already queued.
     "CREATE UNIQUE INDEX job_one_queued ON job(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL",
@@ -62,19 +61,19 @@ TABLES = (
     CREATE TABLE schedule_state (
         name      TEXT PRIMARY KEY,      -- Schedule.name
         last_slot REAL NOT NULL          -- newest slot that was enqueued or passed over
-    ) STRICT
+    )
     """,
-    "CREATE TABLE kind_state (kind TEXT PRIMARY KEY, paused_at REAL NOT NULL) STRICT",
+    "CREATE TABLE kind_state (kind TEXT PRIMARY KEY, paused_at REAL NOT NULL)",
     """
     CREATE TABLE worker_state (
         id         INTEGER PRIMARY KEY CHECK (id = 1),   -- one worker per state folder
         pid        INTEGER NOT NULL,
         beat       INTEGER NOT NULL,                     -- counts up while the worker lives
         beat_at    REAL NOT NULL
-    ) STRICT
+    )
     """,
 )
-VERSION = 4
+VERSION = 3
 
 
 class QueueDamaged(QueueUnavailable):
@@ -104,9 +103,11 @@ def is_doubtful(error: BaseException) -> bool:
 class Shape:
     """The tables and columns a database must have, in addition to what SQLite checks."""
 
-    def __init__(self, statements: Sequence[str], version: int) -> None:
+    def __init__(self, statements: Sequence[str], version: int, json_columns: Sequence[tuple[str, str]]) -> None:
         self._statements = statements
         self._version = version
+        self._json_columns = json_columns
+        """(table, column) of the columns that hold JSON."""
 
     @cached_property
     def _expected(self) -> frozenset[tuple[str, str]]:
@@ -114,6 +115,21 @@ class Shape:
             for statement in self._statements:
                 conn.execute(statement)
             return _objects(conn)
+
+    @cached_property
+    def _wrong_values(self) -> dict[str, str]:
+        """By table a condition for the rows of which a value has not the type of its column, which SQLite allows."""
+        with closing(sqlite3.connect(":memory:")) as conn:
+            for statement in self._statements:
+                conn.execute(statement)
+            columns = conn.execute(
+                "SELECT m.name, c.name, c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+            ).fetchall()
+        wrong: dict[str, list[str]] = {}
+        for table, column, declared in columns:
+            if declared in _STORED_AS:
+                wrong.setdefault(table, []).append(f"typeof({column}) NOT IN ('null', '{_STORED_AS[declared]}')")
+        return {table: " OR ".join(conditions) for table, conditions in wrong.items()}
 
     def find_difference(self, conn: sqlite3.Connection) -> str | None:
         """Return the difference in words; None if there is none, or if a newer version made the file."""
@@ -126,9 +142,17 @@ class Shape:
             return OLDER
         if missing := self._expected - objects:
             return f"{min(missing)[0]} is missing or changed"
+        for table, wrong in self._wrong_values.items():
+            if conn.execute(f'SELECT 1 FROM "{table}" WHERE {wrong}').fetchone():
+                return f"{table} holds a value of another type"
+        for table, column in self._json_columns:
+            if conn.execute(f"SELECT 1 FROM {table} WHERE NOT json_valid({column})").fetchone():
+                return f"{table}.{column} holds what is no JSON"
         return None
 
 
+_STORED_AS = {"INTEGER": "integer", "REAL": "real", "TEXT": "text"}
+"""What `typeof` says of a value, by the type of its column."""
 OLDER = "it was written by an older version"
 _LARGEST_VERSION = 999
 
@@ -140,7 +164,7 @@ def _objects(conn: sqlite3.Connection) -> frozenset[tuple[str, str]]:
 
 _NEWEST_JOB = "SELECT * FROM job ORDER BY id DESC LIMIT 1"
 
-SHAPE = Shape(TABLES, VERSION)
+SHAPE = Shape(TABLES, VERSION, [("job", "history")])
 
 
 COPY_BUSY_SECONDS = 5.0

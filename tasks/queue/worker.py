@@ -404,7 +404,13 @@ class Worker:
             return True
         if not self._leaving:
             self.leave()
-            log.warning("%s was deleted, or another worker took over: leaving", self._context.state.root)
+            if self._is_homeless():
+                log.error(
+                    "the state folder %s, or the lock in it, was deleted: leaving; the next start makes it anew",
+                    self._context.state.root,
+                )
+            else:
+                log.warning("another worker took over: leaving")
         return False
 
     def _is_homeless(self) -> bool:

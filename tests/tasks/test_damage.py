@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import shutil
 import signal
 import sqlite3
@@ -131,16 +130,12 @@ def test_bytes_that_are_no_text_are_damage(state: StatePaths, where: bytes) -> N
 @pytest.mark.parametrize("change", ["attempt = 'x'", "attempt = 1e308", "run_at = 'soon'", "args = CAST(args AS BLOB)"])
 def test_a_value_of_another_type_is_damage(state: StatePaths, change: str) -> None:
     filled(state)
-    for sql in ("replace(sql, ') STRICT', ')')", "sql || ' STRICT'"):  # Without it the value would be refused.
-        with closing(sqlite3.connect(state.queue_db)) as conn, conn:
-            if sql.startswith("sql"):
-                conn.execute(f"UPDATE job SET {change} WHERE state = 'queued'")
-            conn.execute("PRAGMA writable_schema = on")
-            conn.execute(f"UPDATE sqlite_schema SET sql = {sql} WHERE name = 'job'")
+    with closing(sqlite3.connect(state.queue_db)) as conn, conn:
+        conn.execute(f"UPDATE job SET {change} WHERE state = 'queued'")
     ledger, note = open_queue(state, busy_seconds=1.0)
     ledger.close()
     assert note is not None
-    assert re.search(r"(value in|CHECK constraint failed in) job", note)
+    assert "job holds a value of another type" in note
     assert len(kept(state)) == 1
 
 

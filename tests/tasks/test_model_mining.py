@@ -20,7 +20,7 @@ from memoryvault.runtime.errors import SettingsError
 from memoryvault.runtime.settings import Settings, load_settings
 from memoryvault.services import model_mining
 from memoryvault.services.mining import Mined, MiningRequest, mine_transcript
-from memoryvault.services.model_mining import AGAIN, ANSWERS_FOLDER, AnswerCache
+from memoryvault.services.model_mining import ANSWERS_FOLDER, AnswerCache
 from memoryvault.services.spending import SpendingSum, spent_since
 from memoryvault.tests.sources.records import SESSION, assistant, human, text_block
 from memoryvault.tests.support import forked
@@ -174,17 +174,20 @@ def test_a_failure_ends_the_asking(sandbox: Sandbox, model: LoopbackModel, monke
     assert isinstance(mined.model["windows_not_asked"], int)
 
 
-@pytest.mark.parametrize("fault", ["429-soon", "429"])
-def test_a_pause_that_is_asked_for_is_left_to_the_next_attempt(
-    sandbox: Sandbox, model: LoopbackModel, fault: str
-) -> None:
+@pytest.mark.slow
+def test_a_short_pause_is_waited_for_once_and_a_long_one_is_not(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model)
-    model.faults = [fault]
-    mined = mine(sandbox, settings)
-    assert lessons(mined) == []
-    assert isinstance(mined.model[AGAIN], float)
-    assert len(model.requests) == 1
-    assert spent(settings).spent == 0, "what was turned away cost nothing"
+    model.faults = ["429-soon"]
+    assert len(lessons(mine(sandbox, settings))) == 1
+    AnswerCache(settings.state).forget(path.stem for path in Path(settings.state.cache, "answers").iterdir())
+    model.faults = ["429-soon", "429-soon"]
+    assert lessons(mine(sandbox, settings)) == []
+    model.faults = ["429"]
+    started = time.monotonic()
+    assert lessons(mine(sandbox, settings)) == []
+    assert time.monotonic() - started < 60, "its pause is an hour"
+    assert len(model.requests) == 5
+    assert spent(settings).spent == TOKENS, "what was turned away cost nothing"
 
 
 def test_an_answer_that_cannot_be_kept_is_used_all_the_same(sandbox: Sandbox, model: LoopbackModel) -> None:

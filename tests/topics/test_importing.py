@@ -55,8 +55,8 @@ def notes(tmp_path: Path) -> Path:
     return notes_of(tmp_path, "/src/my_shop")
 
 
-def bring_in(bed: Bed, **options: bool) -> list[ImportOutcome]:
-    return HostMemory(bed.settings, bed.store).bring_in(**options)
+def bring_in(bed: Bed) -> list[ImportOutcome]:
+    return HostMemory(bed.settings, bed.store).bring_in()
 
 
 def results(bed: Bed) -> dict[str, str]:
