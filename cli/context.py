@@ -52,7 +52,7 @@ class Context:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings in force. Raises SettingsError with file, line and allowed values."""
+        """The settings in force. Raises SettingsError with file, key and allowed values."""
         return load_settings(self.env) if self._readable is None else self._readable.settings
 
     @cached_property

@@ -56,7 +56,7 @@ from .path_arguments import named_path
 from .processes import ensure_worker, stop_replaced
 from .settings_file import write_setting
 from .terminal import is_agreed, read_choice
-from .vault_choice import choose_vault, empty_vault_notice, require_known, vault_in
+from .vault_choice import choose_vault, empty_vault_notice, require_known, require_place, vault_in
 
 EPILOG = """example:
   memory init --yes --vault ~/Obsidian/MemoryVault
@@ -181,16 +181,18 @@ def _chosen_vault(args: argparse.Namespace, context: Context) -> tuple[Path, str
 def _tell_plan(args: argparse.Namespace, context: Context, hosts: Sequence[str]) -> tuple[Path, Settings]:
     """Print what will be done; return the vault and the settings as they will be.
 
-    Raises VaultUnavailable if the vault may be unmounted.
+    Raises VaultUnavailable if the vault or the state folder cannot be made, or the vault may be unmounted.
     """
     settings = context.settings
     vault, choice = _chosen_vault(args, context)
+    require_place("the vault", vault, "name another place with --vault")
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
     index_db = Path(preview.state.index_db)
     require_known(vault, index_db)
     emptied = empty_vault_notice(vault, index_db)
     if emptied and not args.yes and not sys.stdin.isatty():
         raise VaultUnavailable(f"{emptied}, or add --yes to start a new vault in it")
+    require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     if choice:
         note(f"memory: {choice}")
     if settings.vault_path not in (None, vault):

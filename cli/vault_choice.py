@@ -33,6 +33,16 @@ OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 """A folder with one of these is a vault already. (`_inbox` is missing: many users have such a folder.)"""
 
 
+def require_place(what: str, folder: Path, or_else: str) -> None:
+    """Raise VaultUnavailable if a file or a broken link is in the way of the folder."""
+    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    if not os.path.isdir(there):
+        found = "a file" if os.path.exists(there) else "a link that leads nowhere"
+        raise VaultUnavailable(
+            f"can't make {what} {folder}: {there} is {found}, not a folder; move that away, or {or_else}"
+        )
+
+
 def require_known(vault: Path, index_db: Path) -> None:
     """Raise VaultUnavailable if an indexed vault is missing.
 

@@ -135,14 +135,14 @@ def has_vectors(connection: apsw.Connection) -> bool:
     return True
 
 
-is_sound: dict[tuple[int, int] | None, bool] = {}
+passed_check: dict[tuple[int, int] | None, bool] = {}
 """Whether a file passed the check of its pages, by identity: the check reads the whole file, so it is not repeated each
 time a worker opens the index. False where damage was found since."""
 
 
 def forget_sound(path: Path) -> None:
     """Forget that the file passed its check: the next `store.open_or_rebuild` checks all of it."""
-    is_sound[file_identity(path)] = False
+    passed_check[file_identity(path)] = False
 
 
 @contextmanager

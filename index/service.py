@@ -33,7 +33,7 @@ from ..runtime.settings import Settings
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.project import project_of
 from ..vault.render import around_words, introduced, render_block, select_hits, status_line
-from .client import RecallClient, ServiceUnavailable
+from .client import RecallClient, ServiceRefused, ServiceUnavailable
 from .daemon import CannotServe, call_on_signals, hold_lock, listen
 from .embedder import Embedder, load_embedder, micro_batches
 from .engine import (
@@ -138,6 +138,8 @@ def _does_hang(socket_path: Path) -> bool:
                 return False
             except ServiceUnavailable:
                 time.sleep(min(_TICK_SECONDS, left))
+            except ServiceRefused:  # An older one, which does not know the word.
+                return False
     return True
 
 

@@ -142,12 +142,12 @@ def open_or_rebuild(path: Path) -> tuple[IndexStore, Path | None]:
         kept_as = None
         try:
             store = IndexStore(path)
-            if not (is_sound := database.is_sound.get(file_identity(path))):
+            if not (is_sound := database.passed_check.get(file_identity(path))):
                 # The quick check does not read FTS5's index.
                 if problems := store.integrity_problems(quick=is_sound is None):
                     store.close()
                     raise IndexDamaged(problems[0])
-                database.is_sound[file_identity(path)] = True
+                database.passed_check[file_identity(path)] = True
         except IndexDamaged:
             kept_as = set_aside(path)
             store = IndexStore(path)

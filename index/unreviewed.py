@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 from ..runtime.days import day_of, effective_date
@@ -44,19 +45,21 @@ def recall_unreviewed(
     What would replace one of the `given` entries comes in any case, what would replace one that the session had before
     if the prompt has a word of either. `deadline`: in monotonic seconds; None for no limit.
     """
-    left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-    if left_ms is not None and left_ms < MIN_BUDGET_MS:
+    end = inf if deadline is None else deadline - MIN_BUDGET_MS / 1000
+    if time.monotonic() > end:
         return ()
     words = {term.stem for term in analyse(query.text).terms}
     changes = [
         _hit_of(entry)
-        for rule, entry in said_since(vault, {*given, *query.exclude_paths}).items()
+        for rule, entry in said_since(vault, {*given, *query.exclude_paths}, end).items()
         if entry.path not in query.exclude_paths
         if rule in given or not words.isdisjoint(stems(f"{_statement(entry)} {_text_of(vault, rule)}"))
     ]
     waiting = frozenset(STRONG)
     asked = replace(query, k=CANDIDATES, statuses=waiting, include=FOLDERS, apply_threshold=False)
-    found = engine.recall(asked, budget_ms=left_ms)
+    if time.monotonic() > end:
+        return changes[:MOST]
+    found = engine.recall(asked, budget_ms=None if deadline is None else (deadline - time.monotonic()) * 1000)
     above = {hit.path: (hit.answers or 0.0) - found.threshold for hit in found.hits if hit.status in STRONG}
     ranked = sorted((hit for hit in found.hits if hit.path in above), key=lambda hit: -above[hit.path])
     strong = [hit for hit in ranked if above[hit.path] >= STRONG[hit.status or ""]]
@@ -70,14 +73,27 @@ def recall_unreviewed(
     return changes[:MOST]
 
 
-def said_since(vault: Path, given: Collection[str]) -> dict[str, Entry]:
-    """Return what the user said of a rule later, which waits and would replace it, by the path of the rule."""
+def said_since(vault: Path, given: Collection[str], end: float = inf) -> dict[str, Entry]:
+    """Return what the user said last of each of these rules that waits and would replace it, by the rule's path.
+
+    `end`: in monotonic seconds, when no further note is read.
+    """
+    names = [path.removesuffix(".md").encode("utf-8", "surrogateescape") for path in given]
     found: dict[str, Entry] = {}
-    for path in find_pending_notes(str(vault)) if given else ():
-        entry = _of_the_user(vault, path, with_text=b"supersedes:")
-        if entry is not None and entry.supersedes in given and entry.effective_status in STRONG:
-            found[entry.supersedes or ""] = entry
+    for path in find_pending_notes(str(vault)) if names else ():
+        if time.monotonic() > end:
+            break
+        entry = _of_the_user(vault, path, names)
+        rule = (entry.supersedes or "") if entry is not None else ""
+        if entry is None or rule not in given or entry.effective_status not in STRONG:
+            continue
+        if rule not in found or _when(entry) >= _when(found[rule]):
+            found[rule] = entry
     return found
+
+
+def _when(entry: Entry) -> str:
+    return effective_date(entry.surfaced_at, entry.created, entry.updated) or ""
 
 
 def _is_alone(prompt: str, ranked: Sequence[Hit]) -> bool:
@@ -110,14 +126,14 @@ def _text_of(vault: Path, path: str) -> str:
     return strip_evidence(parse_entry(path, data).body)
 
 
-def _of_the_user(vault: Path, path: str, with_text: bytes = b"") -> Entry | None:
+def _of_the_user(vault: Path, path: str, names: Sequence[bytes] = (b"",)) -> Entry | None:
     """Return the entry if the user said it: no agent wrote it, and the host's record says that a person typed it. None
-    also for a file without this text."""
+    also for a file with none of these names."""
     try:
         data, _ = read_regular(vault / path, READ_BYTES)
     except OSError:
         return None
-    if with_text not in data:
+    if not any(name in data for name in names):
         return None
     entry = parse_entry(path, data)
     is_typed = not entry.written_by_agent and NOT_CONFIRMED_TAG not in entry.tags and bool(entry.sources)

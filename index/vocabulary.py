@@ -33,7 +33,8 @@ class IndexVocabulary:
         return {row[0]: row[1] for row in rows}
 
     def spelling_candidates(self, term: str) -> list[str]:
-        """Stemmed terms with the first letter of `term` and a length that differs by at most two."""
+        """Stemmed terms with the first letter of `term` and a length that differs by at most two: the first of the
+        alphabet, where there are more than MAX_CANDIDATES."""
         rows = self._connection.execute(
             "SELECT term FROM temp.chunk_vocabulary "
             "WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?",

@@ -40,11 +40,15 @@ def file_identity(path: Path | str) -> tuple[int, int] | None:
 
 def require_folder(vault: Path) -> None:
     """Raise VaultUnavailable, with what to do, if the vault is not a readable folder."""
-    if not os.path.isdir(vault):
-        raise VaultUnavailable(
-            f"the vault {vault} is not there: mount it; correct MEMORY_VAULT_PATH if that is set, or choose another by "
-            "`memory init --vault FOLDER`"
-        )
+    other = "correct MEMORY_VAULT_PATH if that is set, or choose another by `memory init --vault FOLDER`"
+    try:
+        is_folder = stat.S_ISDIR(os.stat(vault).st_mode)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise VaultUnavailable(f"the vault {vault} is not there: mount it; {other}") from error
+    except OSError as error:
+        raise VaultUnavailable(f"the vault {vault} cannot be looked into ({error.strerror}); {other}") from error
+    if not is_folder:
+        raise VaultUnavailable(f"the vault {vault} is a file, not a folder: move that away; {other}")
 
 
 def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueUnavailable) -> None:
@@ -52,9 +56,11 @@ def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueU
     try:
         state.ensure()
     except OSError as error:
-        place = f"{error.filename or state.root}: {error.strerror}"
+        place, why = error.filename or state.root, error.strerror
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            why = "there is a file where a folder is wanted"
         raise unavailable(
-            f"the state folder {state.root} cannot be used ({place}); mend that, or name another place with "
+            f"the state folder {state.root} cannot be used ({place}: {why}); mend that, or name another place with "
             "MEMORY_STATE_DIR"
         ) from error
 

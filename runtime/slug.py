@@ -189,7 +189,9 @@ def source_slug(url: str) -> str:
     """Make the slug of a discovery source: `owner-repository` for GitHub, else `url-<8 hex>`."""
     match = re.match(r"https?://(?:www\.)?(?:raw\.githubusercontent|github)\.com/([^/]+)/([^/?#]+)", url)
     if match is None:
-        return "url-" + hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        # A name, not a safeguard: the short form of what earlier versions used, so folders keep their names.
+        digest = hashlib.sha1(url.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+        return "url-" + digest.hexdigest()[:8]
     owner, repository = match.groups()
     return slugify(f"{owner} {repository.removesuffix('.git')}", fallback="unknown-source")
 

@@ -202,7 +202,7 @@ def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], i
     return kept
 
 
-def render_block(hits: Iterable[Any]) -> str:
+def render_block(hits: Sequence[Any]) -> str:
     """Render the hits (objects or mappings with the fields of `Hit`): rules, then notes; '' for none."""
     lines = []
     for heading, wanted in ((RULES, True), (NOTES, False)):

@@ -112,7 +112,7 @@ def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
             return
         if any(child.name == OWN_SKILL for child in children):
             continue  # Our own skill.
-        if any(child.name == SKILL_FILE and child.is_file(follow_symlinks=False) for child in children):
+        if any(child.name == SKILL_FILE and _is_file(child) for child in children):
             yield folder / SKILL_FILE
         for child in children:
             if not _is_folder(child, root.owner == "user" and depth == 0):
@@ -126,5 +126,15 @@ def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
             pending.append((Path(child.path), depth + 1))
 
 
+def _is_file(child: os.DirEntry[str]) -> bool:
+    try:
+        return child.is_file(follow_symlinks=False)
+    except OSError:
+        return False
+
+
 def _is_folder(child: os.DirEntry[str], follow: bool) -> bool:
-    return os.path.isdir(child.path) if follow else child.is_dir(follow_symlinks=False)
+    try:
+        return child.is_dir(follow_symlinks=follow)
+    except OSError:
+        return False

@@ -15,6 +15,8 @@ from .whose_words import entered_text, own_text
 
 NAME = "history.jsonl"
 MAX_LINE_BYTES = 1 << 20
+FARTHEST = 10**18
+"""A larger time, in thousandths of a second or seconds, is none."""
 _PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #\d+(?: \+\d+ lines)?(?:\.\.\.)?\]")
 """What Claude Code's list has in the place of a long pasted text."""
 
@@ -75,9 +77,9 @@ def _entries(path: Path, fields: Fields) -> Iterator[tuple[str, float, str]]:
         for line in complete_lines(path, max_bytes=MAX_LINE_BYTES):
             entry = None if line.too_long else parse_object(line.data)
             time = entry.get(fields.time) if entry else None
-            if entry and isinstance(time, int):
+            if entry and isinstance(time, int) and abs(time) < FARTHEST:
                 yield as_text(entry.get(fields.session)), time / fields.per_second, as_text(entry.get(fields.words))
-    except (OSError, OverflowError):
+    except OSError:
         return
 
 

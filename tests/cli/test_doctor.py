@@ -218,7 +218,7 @@ def test_a_state_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
     found = ForkedSandbox(tmp_path).diagnosis()
     assert "Errno" not in str(found)
     assert found["vault"]["grade"] == "fault"
-    assert f"({tmp_path / 'state'}: File exists)" in found["vault"]["detail"]
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in found["vault"]["detail"]
     assert "MEMORY_STATE_DIR" in found["vault"]["detail"]
 
 

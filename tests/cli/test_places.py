@@ -53,23 +53,25 @@ def test_doctor_tests_what_it_can_while_the_vault_is_away(sandbox: ForkedSandbox
     assert {"permissions", "hooks", "worker", "queue"} <= found.keys()
 
 
-def test_a_vault_that_is_no_folder_is_not_there(tmp_path: Path) -> None:
+def test_a_vault_that_is_a_file_is_called_one(tmp_path: Path) -> None:
     (tmp_path / "vault").touch()
-    for away in ("vault", "gone", "vault/MemoryVault", "x" * 300):
-        with pytest.raises(VaultUnavailable, match=r"is not there: mount it; .* `memory init --vault"):
+    with pytest.raises(VaultUnavailable, match=r"is a file, not a folder: move that away; .* `memory init --vault"):
+        require_folder(tmp_path / "vault")
+    for away in ("gone", "vault/MemoryVault"):
+        with pytest.raises(VaultUnavailable, match="is not there: mount it"):
             require_folder(tmp_path / away)
+    with pytest.raises(VaultUnavailable, match="cannot be looked into"):
+        require_folder(tmp_path / ("x" * 300))
 
 
 @pytest.mark.parametrize("named", ["vault", "vault/MemoryVault", "dangling"])
-def test_init_says_in_one_line_that_the_vault_cannot_be_made(tmp_path: Path, named: str) -> None:
+def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: Path, named: str) -> None:
     sandbox = ForkedSandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
     (tmp_path / "vault").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "unmounted")
-    done = sandbox.run("init", "--yes", "--vault", str(tmp_path / named))
-    line = done.stderr.splitlines()[-1]
-    assert done.returncode == 1
+    line = sandbox.refused("init", "--yes", "--vault", str(tmp_path / named))
     assert line.startswith(f"memory: can't make the vault {tmp_path / named}: ")
-    assert line.endswith("; choose another with --vault")
+    assert "not a folder; move that away, or name another place with --vault" in line
     assert not (tmp_path / "config.toml").exists()
 
 
@@ -135,17 +137,15 @@ def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Pa
 def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_path: Path, command: str) -> None:
     (tmp_path / "state").touch()
     line = ForkedSandbox(tmp_path).refused(*command.split())
-    assert f"({tmp_path / 'state'}: File exists)" in line
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in line
 
 
-def test_without_a_state_folder_init_fails_in_one_line_and_health_works(tmp_path: Path) -> None:
+def test_without_a_state_folder_init_asks_nothing_and_health_works(tmp_path: Path) -> None:
     (tmp_path / "state").touch()
     sandbox = ForkedSandbox(tmp_path)
-    done = sandbox.run("init", "--yes", "--vault", str(sandbox.vault))
-    line = done.stderr.splitlines()[-1]
-    assert done.returncode == 1
-    assert line.startswith("memory: the state folder ")
-    assert line.endswith("name another place with MEMORY_STATE_DIR")
+    line = sandbox.refused("init", "--yes", "--vault", str(sandbox.vault))
+    assert line.startswith("memory: can't make the state folder")
+    assert line.endswith("name another place with MEMORY_STATE_DIR\n")
     assert "! the state folder" in sandbox.memory("health")
 
 

@@ -58,8 +58,11 @@ def test_what_would_replace_a_given_rule_comes_with_it_and_not_what_an_agent_cla
     rule = "personal-projects/shop/preferences/host.md"
     said.write(rule, "Deploy with the blue lever.", status="active", project="shop")
     fields = {"status": "pending", "project": "shop", "source": SOURCE, "supersedes": f'"[[{rule[:-3]}|host]]"'}
+    earlier = {**fields, "created": "2026-01-02", "updated": "2026-01-02"}
+    said.write("personal-projects/shop/_review/sky.md", "From now on, use the sky blue one.", **earlier)
     words = f"From now on, use the red one.\n\nIt would replace [[{rule[:-3]}]].\n\n## Evidence\n\nSaid so."
-    said.write("personal-projects/shop/_review/red.md", words, **fields)
+    last = {"created": "2026-03-04", "updated": "2026-03-04"}
+    said.write("personal-projects/shop/_review/red.md", words, **fields, **last)
     said.write("personal-projects/shop/_review/own.md", "No levers any more.", **{**fields, "source": "agent"})
     engine = said.engine()
     query = RecallQuery("a haiku about the sea", project="shop", is_prompt=True)
