@@ -14,7 +14,7 @@ from typing import Any
 
 from ..console.times import size
 from ..runtime.days import SECONDS_PER_DAY
-from ..runtime.errors import QueueUnavailable
+from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
 from ..services.completion import completer_of
@@ -108,7 +108,7 @@ def _plan_as_json(
 ) -> dict[str, Any]:
     """What there is to mine, for `--json` and `_print_plan`.
 
-    Raises SettingsError if the miner's settings are wrong, QueueUnavailable.
+    Raises SettingsError with --execute if the miner's settings are wrong.
     """
     settings = context.settings
     report: dict[str, Any] = {
@@ -127,7 +127,13 @@ def _plan_as_json(
     if args.reset:
         report["forgets"] = len(cursors_of(settings).all())
         report["forgets_taken_back"] = len({session for session, _ in removed_evidence(context.store)})
-    completer_of(settings)  # A session that was mined without the model is not mined again: a fault is told before.
+    try:
+        # A session that was mined without the model is not mined again, so a fault must be seen before.
+        completer_of(settings)
+    except SettingsError as error:
+        if args.execute:
+            raise
+        report["miner_problem"] = str(error)
     return report
 
 
@@ -189,6 +195,8 @@ def _print_plan(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcrip
             print(f"the cap of {cap:,} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
         else:
             print(f"within the cap of {cap:,} a day" if cap else "there is no daily cap")
+    if problem := report.get("miner_problem"):
+        note(f"memory: warning: {problem}; before that nothing is mined")
     if ending:
         first, days_left = ending[0]
         when = "at its next start" if days_left <= 0 else f"in {counted(max(1, round(days_left)), 'day')}"

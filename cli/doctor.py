@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.extension import why_no_hook_runs
 from ..hooks.wiring import CLAUDE, WIRINGS, is_wired, needs_renewal, trusted_by_codex, wired_events
-from ..index.client import RecallClient, ensure_service
+from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
 from ..index.embedder import extra_of, locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force, wanted_model, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
 from ..runtime.background import what_starts_a_worker
-from ..runtime.errors import EntryNotFound, MemoryVaultError, ModelUnavailable
+from ..runtime.errors import MemoryVaultError, ModelUnavailable, SettingsError
 from ..runtime.layout import DEFAULT_GROUP
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import snapshot_from_before
@@ -56,6 +58,8 @@ EPILOG = """example:
 """
 
 SERVICE_PATIENCE_SECONDS = 60.0
+PROBE_LEFT_SECONDS = 600.0
+"""A probe older than this was left by a killed `memory doctor`."""
 # The question shares no content word with the note, so that only the model can find it.
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
@@ -63,10 +67,16 @@ PROBE_QUESTION = "Which day may we deploy a release to production?"
 
 TODO_OF_LEFT_OUT = "move into the vault what is meant to be found: links out of it are not followed"
 _TAKE = "give your account the right to read and write it (`ls -ld` shows whose it is)"
+_MOVE = "move away what is there: a file is in the place of a folder, or a folder in the place of a file"
 TODO_OF_ERRNO = {
     errno.EACCES: _TAKE,
     errno.EPERM: _TAKE,
+    errno.EROFS: "its disk is mounted read-only: mount it for writing",
     errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.ENOTDIR: _MOVE,
+    errno.EISDIR: _MOVE,
+    errno.EEXIST: _MOVE,
 }
 
 
@@ -97,26 +107,29 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
     `on_check(what)` is called before each check.
     """
     context, readable = context.despite_faults()
-    if readable.fault:
+    if readable.faults:
         hooks_go_on = snapshot_from_before(context.env) is not None
         meanwhile = "hooks go by the settings from before" if hooks_go_on else "nothing is recorded"
         todo = f"mend it: until then {meanwhile}, and no worker starts"
-        yield Finding("settings", "fault", readable.fault, todo)
+        yield Finding("settings", "fault", "; ".join(readable.faults), todo)
     told = ""
     skipped: set[str] = set()
     try:
+        if "vault.path" in readable.unread:
+            raise SettingsError("which folder it is could not be read")
         _ = context.state
     except (MemoryVaultError, OSError) as error:
         yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
         told = str(error)
         skipped = {what for what, _ in CHECKS} - WITHOUT_STATE
         settings = context.settings
-        if settings.vault_path is not None and os.path.isdir(settings.state.root):  # Although the vault may be away.
+        is_chosen = "vault.path" not in readable.unread and settings.vault_path is not None
+        if is_chosen and os.path.isdir(settings.state.root):  # Although the vault may be away.
             skipped -= WITHOUT_VAULT
     for what, check in CHECKS:
         if what in skipped:
             continue
-        if readable.fault and what == ROUND_TRIP:
+        if readable.faults and what == ROUND_TRIP:
             yield Finding(what, "note", "not tested: what it starts reads the same settings")
             continue
         on_check(what)
@@ -270,9 +283,8 @@ def _round_trip(context: Context) -> Finding:
     all could take an hour.
     """
     store = context.store
-    path = store.entry_path(DEFAULT_GROUP, PROBE_KIND, "probe")
-    with suppress(EntryNotFound):  # Of a `memory doctor` that was killed.
-        store.remove(path, None)
+    _remove_left_probes(context)
+    path = store.entry_path(DEFAULT_GROUP, PROBE_KIND, f"probe-{secrets.token_hex(4)}")
     entry = store.create(
         path,
         {
@@ -315,6 +327,14 @@ def _round_trip(context: Context) -> Finding:
     return Finding(ROUND_TRIP, "ok" if semantic else "note", f"saved, {how}, came back, deleted")
 
 
+def _remove_left_probes(context: Context) -> None:
+    for file in (context.vault / DEFAULT_GROUP / PROBE_KIND).glob("probe-*.md"):
+        with suppress(MemoryVaultError, OSError):
+            entry = context.store.read(file.relative_to(context.vault).as_posix())
+            if entry.body.strip() == PROBE_NOTE and time.time() - file.stat().st_mtime > PROBE_LEFT_SECONDS:
+                context.store.remove(entry.path, entry.content_hash)
+
+
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
     """Run the block with a recall service whose model is loaded: the running one, else a new one.
@@ -325,7 +345,13 @@ def _service(context: Context) -> Iterator[None]:
     try:
         if not ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True):
             with RecallClient(context.state.recall_socket) as client:
-                client.ping()  # It may only load its model for long.
+                try:
+                    client.ping()  # It may only load its model for long.
+                except ServiceUnavailable as error:
+                    if (process := lock_holder(context.state.recall_lock)) is None:
+                        raise
+                    told = f"the recall service (process {process}) does not answer: `kill -9 {process}` ends it"
+                    raise ServiceUnavailable(told) from error
         yield
     finally:
         # Without hooks nothing would use it or stop it.

@@ -75,7 +75,8 @@ class Drafts:
                 self.used(path)
             return None
         try:
-            return data.decode("utf-8")
+            # A text that was not UTF-8 before, such as a conflict copy's, keeps its bytes.
+            return data.decode("utf-8", "strict" if _is_unicode(given) else "surrogateescape")
         except UnicodeDecodeError:
             print("the editor left a text that is no UTF-8: save it as UTF-8")
             return None
@@ -101,3 +102,11 @@ class Drafts:
         file = self._folder / f"proposal-{self._number}.md"
         file.write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
         return file
+
+
+def _is_unicode(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

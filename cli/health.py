@@ -94,7 +94,7 @@ def _print(report: HealthReport, settings: Settings) -> None:
             hung = "" if process.answers else ", does not answer: `memory doctor`"
             print(f"{name:16} process {process.pid}{hung}")
     _print_spending(report.miner, report.spending)
-    print(f"\nhooks of the last {HOOK_DAYS} days, in ms; of tool calls, those that said something")
+    print(f"\nhooks of the last {HOOK_DAYS} days, in ms (of tool calls: where one said something)")
     if not report.hooks:
         print("  none was run")
         return

@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Write the launcher, and print the argv that starts it, as JSON or as one shell line."""
     _, readable = context.despite_faults()  # The command does not depend on the settings.
-    if readable.fault:
-        note(f"memory: {readable.fault}")
+    for fault in readable.faults:
+        note(f"memory: {fault}")
     launcher = launcher_in(state_root(context.env))
     try:
         argv = hook_argv(args.event, launcher, args.host)

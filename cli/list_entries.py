@@ -158,5 +158,10 @@ def _filter(args: argparse.Namespace, today: date) -> Filter:
         wanted = value.removeprefix("#") if key == "tag" else value.strip("/")
         clauses.append(equals(key, project_slug(wanted) if key == "project" else wanted))
     if args.updated_since is not None:
-        clauses.append(since("updated", args.updated_since, today))
+        try:
+            clauses.append(since("updated", args.updated_since, today))
+        except UsageError:
+            raise UsageError(
+                f"--updated-since: {args.updated_since!r} is not a date: write 2026-01-31, 2026-01 or an age (30d)"
+            ) from None
     return all_of(clauses)

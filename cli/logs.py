@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..runtime.errors import MemoryVaultError, UsageError
+from ..runtime.errors import MemoryVaultError, SettingsError, UsageError
 from ..runtime.json_text import parse_json
 from .context import Context
 from .output import note
@@ -38,8 +38,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not 0 <= args.lines <= sys.maxsize:
         raise UsageError("-n is a number of lines, 0 for none")
     context, readable = context.despite_faults()
-    if readable.fault:
-        note(f"memory: {readable.fault}")
+    if "vault.path" in readable.unread:
+        raise SettingsError(f"whose logs can't be told: {readable.faults[0]}")
+    for fault in readable.faults:
+        note(f"memory: {fault}")
     path = Path(context.kept_state.log_file)
     newest: deque[str] = deque(maxlen=args.lines)
     try:

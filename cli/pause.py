@@ -6,7 +6,7 @@ import argparse
 
 from ..hooks.wiring import is_wired
 from ..runtime.background import what_starts_a_worker
-from ..runtime.errors import QueueUnavailable
+from ..runtime.errors import QueueUnavailable, SettingsError
 from ..runtime.layout import StatePaths
 from ..runtime.process_lock import lock_holder
 from ..runtime.settings import Settings
@@ -41,8 +41,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     `resume` returns 1 while a setting still stops everything. Raises SettingsError if the vault is not known.
     """
     context, readable = context.despite_faults()
-    if readable.fault:
-        note(f"memory: {readable.fault}")
+    for fault in readable.faults:
+        note(f"memory: {fault}")
+    if "vault.path" in readable.unread:
+        raise SettingsError("vault.path could not be read: mend the file, then run this again")
     act = _pause if args.action == "pause" else _resume
     return act(args, context.settings, context.kept_state)
 

@@ -59,7 +59,7 @@ REPLACES_KEYS = "[a]pprove, archiving it  [k]eep both  [n]either "
 TAKE_BACK = "take it back? [y]es [n]o "
 _OF_ALL = {"s": "[s]kip", "u": "[u]ndo", "q": "[q]uit"}
 IDEA_KEYS = {"k": "[k]eep", "a": "[a]rchive", "d": "[d]elete", **_OF_ALL}
-COPY_KEYS = {"m": "[m]ine: the note", "t": "[t]heirs: the copy", **_OF_ALL}
+COPY_KEYS = {"m": "[m]ine: the note", "t": "[t]heirs: the copy", "e": "[e]dit both", **_OF_ALL}
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 SKIPPED = "skipped"
 _SKIP = frozenset({"s", "\r", "\n", " "})
@@ -264,6 +264,7 @@ class Dialogue:
         acts: Mapping[str, Callable[[], None]] = {
             "m": lambda: self._settle(copy, "mine", "kept"),
             "t": lambda: self._settle(copy, "theirs", "taken"),
+            "e": lambda: self._merge(copy),
         }
         return _Question(COPY_KEYS, acts)
 
@@ -357,9 +358,18 @@ class Dialogue:
             verdict = decided.verdict
         self.go_on(verdict)
 
-    def _settle(self, copy: ConflictCopy, choice: Choice, verdict: str) -> None:
-        print(f"{verdict}: {settle_copy(self._reviewer.journal, copy, choice, run=self.run_name)}")
+    def _settle(self, copy: ConflictCopy, choice: Choice, verdict: str, text: str | None = None) -> None:
+        print(f"{verdict}: {settle_copy(self._reviewer.journal, copy, choice, run=self.run_name, text=text)}")
         self.go_on(verdict)
+
+    def _merge(self, copy: ConflictCopy) -> None:
+        text = self._drafts.edit(copy.path, copy.both())
+        if text is None:
+            print("nothing was changed")
+            self._drafts.report_kept(copy.path)
+            return
+        self._settle(copy, "merged", "merged", text)
+        self._drafts.used(copy.path)
 
     def speaks_of_actions(self) -> bool:
         """Whether a rule that was kept, and not taken back, speaks of what the agent does."""

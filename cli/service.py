@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from ..runtime.background import allow_starts
-from ..runtime.errors import UsageError
+from ..runtime.errors import MemoryVaultError, UsageError
 from ..runtime.process_lock import lock_holder
 from ..tasks.queue.units import SystemdUser
 from .context import Context
 from .output import note, print_json
-from .processes import stop_background
+from .processes import ensure_worker, stop_background
 
 EPILOGS = {
     "install": "example:\n  memory service install     a systemd user unit\n",
@@ -30,8 +30,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         stopped = not manager.state().running and stop_background(context.state, "worker")
         if stopped:
             note("memory: stopped the worker that a session had started; the service takes over")
-        changed = manager.install()
-        allow_starts(context.state)
+        try:
+            changed = manager.install()
+            allow_starts(context.state)
+        except MemoryVaultError:
+            if stopped and ensure_worker(context.settings):
+                note("memory: the worker runs again, without a service")
+            raise
     elif args.action == "remove":
         changed = manager.remove()
     state = manager.state()

@@ -16,7 +16,7 @@ from ..hooks.wiring import CLAUDE, HOSTS, uninstall_for
 from ..runtime.background import forbid_starts
 from ..runtime.errors import SettingsError
 from ..runtime.layout import home_folder
-from ..runtime.settings import Settings
+from ..runtime.settings import PartialSettings, Settings
 from ..services.ideas.ledger import list_there
 from ..tasks.queue.units import ServiceManagerUnavailable, SystemdUser
 from .context import Context
@@ -27,6 +27,9 @@ EPILOG = """example:
   memory uninstall
 """
 
+HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in HOSTS if host != CLAUDE))
+PLACES = frozenset({"vault.path", *HOST_PLACES})
+
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Remove hooks and service first, so that nothing starts again; then stop the worker, then the recall service.
@@ -34,13 +37,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     Return 1 if something of ours may be left because an agent's file or our settings cannot be read.
     """
     context, readable = context.despite_faults()
-    if readable.fault:
-        note(f"memory: {readable.fault}")
-    if not readable.has_places:
-        note(
-            "memory: it may name other places: hooks of ours are looked for in the usual ones only, and background "
-            "processes go on; mend it, then run this again"
-        )
+    _print_faults(readable)
     settings = context.settings
     hosts = {}
     for host in HOSTS:
@@ -71,7 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({**_hosts_as_json(hosts, settings), **told})
     else:
         _print_outcome(hosts, skills, stopped, context)
-    return 1 if len(hosts) < len(HOSTS) or not readable.has_places else 0
+    return 1 if len(hosts) < len(HOSTS) or readable.unread & PLACES else 0
 
 
 def _hosts_as_json(hosts: Mapping[str, WiringOutcome], settings: Settings) -> dict[str, Any]:
@@ -132,3 +129,15 @@ def _print_outcome(
     print(
         "the program stays too; remove it as you installed it: uv tool uninstall memoryvault-agent, or with pipx or pip"
     )
+
+
+def _print_faults(readable: PartialSettings) -> None:
+    """Print what could not be read, and what that means."""
+    for fault in readable.faults:
+        note(f"memory: {fault}")
+    if known := sorted(readable.remembered):
+        note(f"memory: used the last readable values of: {', '.join(known)}")
+    if unread := sorted(readable.unread & set(HOST_PLACES)):
+        note(f"memory: {', '.join(unread)} could not be read: hooks of ours are looked for in the usual places only")
+    if "vault.path" in readable.unread:
+        note("memory: vault.path could not be read: background processes go on; mend it, then run this again")

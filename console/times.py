@@ -19,8 +19,13 @@ def when_iso(text: str | None) -> str:
     """`when` for an ISO time; a day without a time stays a day."""
     try:
         moment = datetime.fromisoformat(text or "")
-        return when(moment.timestamp()) if len(text or "") > 10 else f"{moment.day} {moment:%b %Y}"
-    except (ValueError, OverflowError, OSError):  # No time, or a year outside the calendar.
+    except ValueError:
+        return text or "–"
+    if len(text or "") <= 10:
+        return f"{moment.day} {moment:%b %Y}"
+    try:
+        return when(moment.timestamp())
+    except (ValueError, OverflowError, OSError):  # a year outside the calendar
         return text or "–"
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,66 +126,49 @@ class Settings:
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
     """Load the settings for an environment. Raises SettingsError with file, key and what is allowed."""
-    if why := explain_misplacement(env):
-        raise SettingsError(why)
-    path = config_file if config_file is not None else Path(config_path(env))
-    values: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    for name, raw in _read_file(path).items():
-        if name not in BY_NAME:
-            raise SettingsError(f"{path}: there is no setting {name}; `memory config show --reference` lists them")
-        values[name] = _from_toml(BY_NAME[name], raw, str(path), env)
-        origins[name] = str(path)
-    for row in SETTINGS:
-        raw_text = env.get(row.variable, "") if row.variable else ""
-        if row.variable and raw_text.strip():
-            values[row.name] = _from_text(row, raw_text.strip(), env)
-            origins[row.name] = row.variable
-    sections: dict[str, Any] = {}
-    for section, class_ in SECTIONS.items():
-        chosen = {}
-        for f in dataclasses.fields(class_):
-            name = f"{section}.{f.name}"
-            value = values.get(name, BY_NAME[name].default)
-            chosen[f.name] = Path(os.path.normpath(expand_home(str(value), env))) if isinstance(value, Path) else value
-        sections[section] = class_(**chosen)
-    return Settings(
-        **sections,
-        config_file=path,
-        state_root=Path(state_root(env)),
-        origins=origins,
-        environment=dict(env),
-    )
+
+    def refuse(_: str, error: SettingsError) -> None:
+        raise error
+
+    return _load(env, config_file, refuse)
 
 
 @dataclass(frozen=True)
 class PartialSettings:
-    """The settings as far as they are known, for commands that have to work while config.toml is broken."""
+    """The settings that could be read, for commands that have to work while config.toml is broken."""
 
     settings: Settings
-    fault: str = ""
-    """What is wrong with the file, in one line; '' if it was read."""
-    has_places: bool = True
-    """Whether the file's places are known, from the file or from when it could last be read."""
+    faults: tuple[str, ...] = ()
+    """Faults, one line each; empty when everything could be read."""
+    unread: frozenset[str] = frozenset()
+    """`section.key` of the settings that may be set in the broken file, and have their default here."""
+    remembered: frozenset[str] = frozenset()
+    """`section.key` of the settings with the value from when the file could last be read."""
 
 
 def load_partial_settings(env: Mapping[str, str]) -> PartialSettings:
-    """Load the settings; of a broken config.toml nothing counts, and its places come from the hooks' snapshot.
+    """Load what can be read: wrong values are left out, and all of a file that is not valid TOML.
 
-    Raises SettingsError for an environment that is wrong or must not be trusted.
+    Paths missing in config.toml come from the hooks' snapshot. Raises SettingsError for an environment that must not be
+    trusted.
     """
-    try:
-        return PartialSettings(load_settings(env))
-    except SettingsError as error:
-        fault = str(error)
-    settings = dataclasses.replace(load_settings(env, Path(os.devnull)), config_file=Path(config_path(env)))
-    before = read_snapshot(env, stale=True)
-    for name, place in _places_of(before or {}).items():
-        if name not in settings.origins:
-            section, key = name.split(".")
-            changed = dataclasses.replace(getattr(settings, section), **{key: Path(place)})
-            settings = dataclasses.replace(settings, **{section: changed})
-    return PartialSettings(settings, fault, before is not None)
+    faults: list[str] = []
+    wrong: set[str] = set()
+
+    def remember(name: str, error: SettingsError) -> None:
+        faults.append(str(error))
+        # An unknown name may be any setting, misspelt.
+        wrong.update([name] if name in BY_NAME else BY_NAME)
+
+    settings = _load(env, None, remember)
+    unread = {name for name in wrong if name in BY_NAME and name not in settings.origins}
+    before = (read_snapshot(env, stale=True) or {}) if unread else {}
+    known = {name: Path(value) for name, value in _places_of(before).items() if name in unread}
+    for name, value in known.items():
+        section, key = name.split(".")
+        changed = dataclasses.replace(getattr(settings, section), **{key: value})
+        settings = dataclasses.replace(settings, **{section: changed})
+    return PartialSettings(settings, tuple(faults), frozenset(unread - known.keys()), frozenset(known))
 
 
 _ENABLED_LINE = re.compile(rb"^[ \t]*(?:memory[ \t]*\.[ \t]*)?[\"']?enable\w*[\"']?(.*)$", re.MULTILINE)
@@ -233,6 +216,51 @@ def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
     return {name: place for name, place in places.items() if place}
 
 
+def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str, SettingsError], None]) -> Settings:
+    """Load the settings. Calls `fault`, which may raise, for each refused setting, with '' for a broken file."""
+    if why := explain_misplacement(env):
+        raise SettingsError(why)
+    path = config_file if config_file is not None else Path(config_path(env))
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    found: Mapping[str, Any] = {}
+    try:
+        found = _read_file(path)
+    except SettingsError as error:
+        fault("", error)
+    for name, raw in found.items():
+        try:
+            if name not in BY_NAME:
+                raise SettingsError(f"{path}: there is no setting {name}; `memory config show --reference` lists them")
+            values[name] = _from_toml(BY_NAME[name], raw, str(path), env)
+            origins[name] = str(path)
+        except SettingsError as error:
+            fault(name, error)
+    for row in SETTINGS:
+        raw_text = env.get(row.variable, "") if row.variable else ""
+        if row.variable and raw_text.strip():
+            try:
+                values[row.name] = _from_text(row, raw_text.strip(), env)
+                origins[row.name] = row.variable
+            except SettingsError as error:
+                fault(row.name, error)
+    sections: dict[str, Any] = {}
+    for section, class_ in SECTIONS.items():
+        chosen = {}
+        for f in dataclasses.fields(class_):
+            name = f"{section}.{f.name}"
+            value = values.get(name, BY_NAME[name].default)
+            chosen[f.name] = Path(os.path.normpath(expand_home(str(value), env))) if isinstance(value, Path) else value
+        sections[section] = class_(**chosen)
+    return Settings(
+        **sections,
+        config_file=path,
+        state_root=Path(state_root(env)),
+        origins=origins,
+        environment=dict(env),
+    )
+
+
 def _read_file(path: Path) -> dict[str, Any]:
     """Read config.toml: `section.key` to its value. Raises SettingsError with the line of what is no TOML."""
     try:
@@ -242,11 +270,18 @@ def _read_file(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        return _settings_of(tomllib.loads(data.decode("utf-8-sig")))
+        text = data.decode("utf-8-sig")
+        return _settings_of(tomllib.loads(text))
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path}: not valid TOML: brackets within brackets without end") from error
+    except tomllib.TOMLDecodeError as error:
+        match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error), re.DOTALL)
+        if match is None:
+            line = text.count("\n") + 1
+            raise SettingsError(f"{path}:{line}: not valid TOML: {error}") from error
+        raise SettingsError(f"{path}:{match[2]}: not valid TOML: {match[1]}") from error
 
 
 def _settings_of(document: Mapping[str, Any]) -> dict[str, Any]:

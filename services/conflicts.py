@@ -8,18 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ..runtime.errors import EditConflict, EntryNotFound, MemoryVaultError, UsageError
+from ..pipelines.scrub import Policy
+from ..runtime.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..runtime.layout import original_name
-from ..vault.entry import hash_of
+from ..vault.entry import INCIDENT, hash_of, parse_text
 from ..vault.header import conflict_line
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
+from .scrubbing import scrub_note
 from .tombstones import NOTE as TAKEN_BACK
 from .tombstones import evidence_of, text_with
 
-Choice = Literal["mine", "theirs"]
+Choice = Literal["mine", "theirs", "merged"]
 CHOICES: tuple[Choice, ...] = ("mine", "theirs")
+"""Choices that need no editor."""
+_MINE, _BETWEEN, _THEIRS = "<<<<<<< the note", "=======", ">>>>>>> the copy"
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,15 @@ class ConflictCopy:
         """Lines that differ, each after `-` (only in the note) or `+` (only in the copy); [] if none differ."""
         lines = difflib.unified_diff((self.mine or "").splitlines(), self.theirs.splitlines(), lineterm="", n=1)
         return [line for line in lines if not line.startswith(("---", "+++"))]
+
+    def both(self) -> str:
+        """Return one text with the common lines once and the differences between marks, to be edited."""
+        mine, theirs = (self.mine or "").splitlines(), self.theirs.splitlines()
+        merged: list[str] = []
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+            same = tag == "equal"
+            merged += mine[a:b] if same else [_MINE, *mine[a:b], _BETWEEN, *theirs[c:d], _THEIRS]
+        return "\n".join(merged) + "\n"
 
 
 def copy_paths(store: VaultStore) -> list[str]:
@@ -80,21 +93,30 @@ def notes_in_conflict(store: VaultStore) -> list[str]:
     return found
 
 
-def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: str) -> str:
+def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: str, text: str | None = None) -> str:
     """Keep one text and remove the copy; the journal keeps both, so that `memory review --undo` restores them.
 
-    Returns the note's path. Raises EditConflict if either changed since `copy` was read, VaultUnavailable.
+    `text` is the user's merged text. Returns the note's path. Raises EditConflict if either changed since `copy` was
+    read, EntryInvalid if the text still has the marks, VaultUnavailable.
     """
+    if choice == "merged" and (not text or any(mark in text.splitlines() for mark in (_MINE, _THEIRS))):
+        raise EntryInvalid("the text is not merged yet: choose a text between the marks, and remove the marks")
     store = journal.store
     with journal.locked():
         now = next(_read(store, copy.path), None)
         if now is None or now.seen != copy.seen:
             raise EditConflict(f"{copy.note} or its copy was changed since you saw it: look at it again")
         changes = [Change(copy.path, copy.theirs, None)]
-        kept: Scrubbed | None = None
-        if choice == "theirs" or copy.mine is None:
+        if choice == "merged":
+            merged = (text or "").rstrip("\n") + "\n"
+            is_incident = parse_text(copy.note, merged).kind == INCIDENT
+            clean, _ = scrub_note(merged, Policy.FULL if is_incident else Policy.SECRETS)
+            kept: Scrubbed | None = Scrubbed.trusted(clean, reason="scrubbed here, but for names, dates and ids")
+        elif choice == "theirs" or copy.mine is None:
             kept = Scrubbed.trusted(copy.theirs, reason="it was in the vault before, under another name")
-        if copy.note == TAKEN_BACK:
+        else:
+            kept = None
+        if copy.note == TAKEN_BACK and choice != "merged":
             mine = copy.mine or ""  # The removals that were recorded on both devices stay, whichever text is kept.
             both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
             kept = Scrubbed.trusted(both, reason="both lists were in the vault before")

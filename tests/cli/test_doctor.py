@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,9 +20,11 @@ from memoryvault.cli import doctor_checks
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import (
     CHECKS,
+    PROBE_LEFT_SECONDS,
     PROBE_NOTE,
     _fault,
     _index,
+    _remove_left_probes,
     _round_trip,
     _service,
     _worker,
@@ -148,7 +151,6 @@ def test_without_hooks_doctor_does_not_promise_that_a_session_starts_a_worker(co
 def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask_it(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, {"MEMORY_AUTOSTART": "true"})
     context = Context(sandbox.environment)
-    put_note(sandbox.vault, f"personal-private/{PROBE_KIND}/probe.md", PROBE_NOTE, kind=PROBE_KIND)  # It was killed.
     try:
         assert "came back" in _round_trip(context).detail
         assert list(sandbox.vault.rglob("*.md")) == [], "nothing is left of it"
@@ -182,6 +184,36 @@ def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path
     assert found.todo == "`memory health` shows how far that is"
     with open_index(context.settings) as index:
         assert index.pending_count(wanted_model(context.settings)) == notes, "none is embedded for the test"
+
+
+def test_the_note_of_a_doctor_that_was_killed_is_removed_by_the_next(context: Context) -> None:
+    ages = {"probe-old": PROBE_LEFT_SECONDS + 60, "probe-of-one-that-runs": 1, "probe-edited": PROBE_LEFT_SECONDS + 60}
+    for name, age in ages.items():
+        said = "Mine now." if name == "probe-edited" else PROBE_NOTE
+        note = put_note(context.vault, f"personal-private/{PROBE_KIND}/{name}.md", said, kind=PROBE_KIND)
+        os.utime(note, (time.time() - age,) * 2)
+    _remove_left_probes(context)
+    assert sorted(note.stem for note in context.vault.rglob("*.md")) == ["probe-edited", "probe-of-one-that-runs"]
+
+
+def test_a_recall_service_that_hangs_is_named_and_not_ended(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoryvault.cli.doctor.SERVICE_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("memoryvault.index.client._start", lambda *_: None)
+    context.state.ensure()
+    hangs = (
+        "import fcntl, os, sys, time; lock = open(sys.argv[1], 'w'); fcntl.flock(lock, fcntl.LOCK_EX); "
+        "print(os.getpid(), file=lock, flush=True); print('held', flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", hangs, context.state.recall_lock]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as service:
+        assert service.stdout is not None
+        assert service.stdout.readline() == b"held\n"
+        try:
+            with pytest.raises(ServiceUnavailable, match=f"`kill -9 {service.pid}` ends it"):
+                _service(context).__enter__()
+            assert service.poll() is None
+        finally:
+            service.kill()
 
 
 def test_a_recall_service_that_does_not_come_up_is_named(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,14 +76,30 @@ def readable(folder: Path, content: bytes) -> PartialSettings:
     return load_partial_settings({"HOME": str(folder), "MEMORY_CONFIG": config, "MEMORY_STATE_DIR": f"{folder}/state"})
 
 
+def test_a_wrong_value_costs_no_other_setting(tmp_path: Path) -> None:
+    found = readable(tmp_path, b"[recall]\nk = 'many'\n[vault]\npath = '/v'\n")
+    assert found.settings.vault_path == Path("/v")
+    assert found.unread == {"recall.k"}
+    assert [fault.split()[1] for fault in found.faults] == ["recall.k"]
+
+
+@pytest.mark.parametrize("misspelt", [b"[vault]\npth = '/w'\n", b"[vaul]\npath = '/w'\n", b"vault = 3\n"])
+def test_a_misspelt_name_may_be_that_of_any_setting(tmp_path: Path, misspelt: bytes) -> None:
+    """Of a place, say: what is not known then is not taken for its default."""
+    found = readable(tmp_path, misspelt + b"[recall]\nk = 7\n")
+    assert len(found.faults) == 1
+    assert {"vault.path", "hosts.claude_config_dir"} <= found.unread
+    assert "recall.k" not in found.unread
+
+
 @pytest.mark.parametrize(
     "fault", [b"[vault\n", b"=\n", b"a = " + b"[" * 100_000, b"a = [\n" * 5_000, b"a = " + b"{a = " * 99_999, b"# \xff"]
 )
 def test_of_a_file_that_is_no_toml_nothing_counts(tmp_path: Path, fault: bytes) -> None:
     found = readable(tmp_path, b"[recall]\nk = 7\n[vault]\npath = '/v'\n" + fault)
     assert (found.settings.vault_path, found.settings.recall.k) == (None, 5)
-    assert found.fault
-    assert not found.has_places
+    assert len(found.faults) == 1
+    assert {"recall.k", "vault.path"} <= found.unread
 
 
 def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path) -> None:
@@ -174,7 +190,8 @@ def test_uninstall_says_what_it_could_not_know_and_leaves_it(sandbox: Sandbox) -
     break_it(sandbox, SYNTAX, forget=True)
     done = sandbox.run("uninstall")
     assert done.returncode == 1
-    assert "it may name other places" in done.stderr
+    assert "hosts.claude_config_dir" in done.stderr
+    assert "vault.path could not be read" in done.stderr
     assert "Stop" in (sandbox.root / "other-claude" / "settings.json").read_text("utf-8"), "it is not known of"
     assert sandbox.vault.is_dir()
 
@@ -195,7 +212,7 @@ def test_the_log_can_be_read_and_a_hook_be_wired(sandbox: Sandbox, content: str)
     logs = sandbox.run("service", "logs", "-n", "3")
     if content == SYNTAX:
         assert (logs.returncode, logs.stdout) == (1, "")
-        assert "no vault is set" in logs.stderr
+        assert "whose logs can't be told" in logs.stderr
 
 
 @pytest.mark.slow
@@ -204,7 +221,7 @@ def test_doctor_names_the_fault_and_tests_the_rest(sandbox: Sandbox, forget: boo
     break_it(sandbox, SYNTAX, forget=forget)
     found = sandbox.diagnosis()
     assert found["settings"]["grade"] == "fault"
-    assert "config.toml: not valid TOML" in found["settings"]["detail"]
+    assert "config.toml:1: not valid TOML" in found["settings"]["detail"]
     hooks_go_on = "hooks go by the settings from before" in found["settings"]["todo"]
     assert hooks_go_on != ("nothing is recorded" in found["settings"]["todo"])
     assert hooks_go_on != forget

@@ -129,8 +129,8 @@ def test_a_model_that_cannot_be_asked_is_told_before_the_mining(bed: Bed, projec
     old_session(projects, 1)
     config = Path(bed.env["MEMORY_CONFIG"])
     config.write_text('[reflection]\nminer = "openai"\n', "utf-8")
-    for options in ([], ["--execute"]):
-        assert "set reflection.endpoint" in memory("reflect", "corpus", *options, code=1).err
+    assert "warning: reflection.miner is openai: set reflection.endpoint" in memory("reflect", "corpus").err
+    assert "set reflection.endpoint" in memory("reflect", "corpus", "--execute", code=1).err
     assert not Path(bed.settings.state.queue_db).exists()
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.services.agent_proposals import AgentProposals
+from memoryvault.services.conflicts import find_copy, settle_copy
 from memoryvault.services.incidents import add, find
 from memoryvault.services.indexing import reconcile_now
 from memoryvault.tests.support.command import Command
+from memoryvault.tests.support.files import put
 from memoryvault.vault.failure import read_failure
 
 from ..review.support import Bed
@@ -193,12 +195,21 @@ def edited_in_review(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["review"]) == 0
 
 
+def merged(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = "---\nkind: failure-incident\nstatus: active\n---\n\n# Deploy\n\n"
+    copy = NOTE.replace(".md", ".sync-conflict-20260101-101010-ABCDEFG.md")
+    for name in (NOTE, copy):
+        put(bed.vault / name, f"{head}{name}\n")
+    settle_copy(bed.journal, find_copy(bed.store, copy), "merged", run="t", text=head + REPORT)
+
+
 @pytest.mark.parametrize(
     "way",
     [
         saved,
         noted,
         proposed,
+        merged,
         *(pytest.param(way, marks=pytest.mark.slow) for way in (evolved, edited_in_review)),
     ],
 )

@@ -2,12 +2,14 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.hooks.entryfile import is_entry_name
-from memoryvault.runtime.errors import EditConflict
+from memoryvault.runtime.errors import EditConflict, EntryInvalid
 from memoryvault.runtime.layout import is_conflict_copy, original_name
 from memoryvault.runtime.paths import is_note_name
 from memoryvault.runtime.settings import load_settings
@@ -131,11 +133,14 @@ def test_a_note_about_conflicts_is_no_copy() -> None:
         assert is_entry_name(name)
 
 
-@pytest.mark.parametrize(("choice", "kept"), [("mine", MINE), ("theirs", THEIRS)])
-def test_one_text_stays_and_the_decision_can_be_taken_back(bed: Bed, choice: Choice, kept: str) -> None:
+@pytest.mark.parametrize(
+    ("choice", "text", "kept"),
+    [("mine", None, MINE), ("theirs", None, THEIRS), ("merged", "# Tabs\n\nBoth.\n", "# Tabs\n\nBoth.\n")],
+)
+def test_one_text_stays_and_the_decision_can_be_taken_back(bed: Bed, choice: Any, text: str | None, kept: str) -> None:
     conflict(bed.vault)
     (copy,) = waiting_copies(bed.store)
-    settle_copy(bed.journal, copy, choice, run="t")
+    settle_copy(bed.journal, copy, choice, run="t", text=text)
     assert bed.files() == {NOTE: kept}
     assert bed.reviewer.undo_last() is not None
     assert bed.files() == {NOTE: MINE, COPY: THEIRS}
@@ -174,6 +179,18 @@ def test_an_edited_text_is_asked_about_again(bed: Bed, edited: str) -> None:
     assert bed.files() == files
 
 
+def test_marks_left_in_a_merged_text_are_refused_and_secrets_replaced(bed: Bed) -> None:
+    conflict(bed.vault)
+    copy = find_copy(bed.store, COPY)
+    assert copy.both().count("In Go.") == 1, "what both say stands there once"
+    for text in (copy.both(), "", None):
+        with pytest.raises(EntryInvalid):
+            settle_copy(bed.journal, copy, "merged", run="t", text=text)
+    token = "ghp_" + "b" * 36
+    settle_copy(bed.journal, copy, "merged", run="t", text=f"Use tabs, not {token}.\n")
+    assert token not in bed.files()[NOTE]
+
+
 @pytest.mark.slow
 def test_programs_see_and_decide_them(sandbox: ForkedSandbox) -> None:
     conflict(sandbox.vault)
@@ -188,6 +205,25 @@ def test_programs_see_and_decide_them(sandbox: ForkedSandbox) -> None:
     sandbox.memory("review", "--undo")
     assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
     assert (sandbox.vault / COPY).read_text("utf-8") == THEIRS
+
+
+@pytest.mark.slow
+def test_a_person_merges_them_in_the_editor(sandbox: ForkedSandbox) -> None:
+    conflict(sandbox.vault)
+    editor = sandbox.root / "editor.py"
+    editor.write_text(
+        "import sys; p = sys.argv[1]; t = open(p).read()\n"
+        "keep = [l for l in t.splitlines() if not l.startswith(('<<<<<<<', '=======', '>>>>>>>'))]\n"
+        "open(p, 'w').write('\\n'.join(keep) + '\\n')\n",
+        "utf-8",
+    )
+    terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
+    terminal.expect("-Use tabs.")
+    terminal.press("x", "press one of")
+    terminal.press("e", "merged: ", "this review: 1 merged; left: nothing\r\n")
+    assert terminal.close() == 0
+    assert (sandbox.vault / NOTE).read_text("utf-8").endswith("Use tabs.\nUse spaces.\nIn Go.\n")
+    assert not (sandbox.vault / COPY).exists()
 
 
 @pytest.mark.slow

@@ -296,3 +296,37 @@ def test_a_kept_text_survives_an_editor_that_is_left_without_saving(sandbox: San
         terminal.press("e", "nothing was changed", "what you wrote is kept: [e] opens it again")
         terminal.press("q", "what you wrote for personal-private/_review/tabs.md was not used; it is in ")
     assert drafts(sandbox) == [TEXT]
+
+
+def conflict(sandbox: Sandbox, text: str, other: str) -> tuple[Path, Path]:
+    """A note, and the copy of a sync client with another text, which is no UTF-8."""
+    note = put(place(sandbox, "tabs"), text)
+    copy = note.with_name("tabs (conflicted copy).md")
+    copy.write_bytes(other.encode("latin-1"))
+    return note, copy
+
+
+def test_a_merge_with_a_mark_left_in_it_is_gone_on_with(sandbox: Sandbox) -> None:
+    note, copy = conflict(sandbox, "Use tabs.\nIn Go.\n", "Use spaces.\nIn Köln.\n")
+    with editing(
+        sandbox,
+        "t = p.read_bytes()\n"
+        "marks = (b'<<<<<<<', b'=======', b'>>>>>>>')\n"
+        "drop = marks[1:2] if first else marks\n"
+        "p.write_bytes(b''.join(l for l in t.splitlines(True) if not l.startswith(drop)) + b'Worked on.\\n' * first)",
+    ) as terminal:
+        terminal.press("e", "the text is not merged yet", "[e] opens it again")
+        terminal.press("e", "merged: ")
+    assert note.read_bytes().decode("latin-1").splitlines() == [
+        *("Use tabs.", "In Go.", "Use spaces.", "In Köln.", "", "Worked on.")
+    ]
+    assert not copy.exists()
+
+
+def test_a_merge_that_was_not_used_stays_on_disk_where_one_of_the_two_texts_is_taken_instead(sandbox: Sandbox) -> None:
+    conflict(sandbox, "Use tabs.\n", "Use spaces.\n")
+    with editing(sandbox, "p.write_text('<<<<<<< worked on\\n' + p.read_text())") as terminal:
+        terminal.press("e", "the text is not merged yet")
+        terminal.press("m", "kept: ", "was not used; it is in ")
+    (draft,) = drafts(sandbox)
+    assert draft.startswith("<<<<<<< worked on")

@@ -90,8 +90,8 @@ def test_the_documented_variables_work() -> None:
         ("[recall]\nfoo = {a = 1}\n", " there is no setting recall.foo; "),
         ("k = 5\n", " there is no setting k; "),
         ("[zebra]\nstripes = 1\n", " there is no setting zebra.stripes; "),
-        ("[recall\nk = 1\n", " not valid TOML: "),
-        ('[recall]\nk = 1\nx = "', " not valid TOML: "),
+        ("[recall\nk = 1\n", "1: not valid TOML"),
+        ('[recall]\nk = 1\nx = "', "3: not valid TOML"),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_named_with_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
