@@ -4,23 +4,19 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from memoryvault.pipelines.candidate import Candidate
 from memoryvault.services.journal import Journal
 from memoryvault.services.remembering import CapturedIdea, capture_idea
 from memoryvault.tests.support.files import put_note
 from memoryvault.vault.scrubbed import Scrubbed
 
-from ..review.support import Bed
+from ..review.support import GUESS, Bed
 
-IDEA = Candidate(
+IDEA = replace(
+    GUESS,
     category="idea",
     statement="We should also build a small page that shows how many charges were retried. It would end the guessing.",
     reason="something for the future",
-    role="user",
-    records=("r1",),
     excerpt="We should also build a small page that shows how many charges were retried.",
-    session="s1",
-    confirmed=True,
 )
 OTHER = replace(
     IDEA,

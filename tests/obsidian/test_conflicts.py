@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -205,25 +204,6 @@ def test_programs_see_and_decide_them(sandbox: ForkedSandbox) -> None:
     sandbox.memory("review", "--undo")
     assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
     assert (sandbox.vault / COPY).read_text("utf-8") == THEIRS
-
-
-@pytest.mark.slow
-def test_a_person_merges_them_in_the_editor(sandbox: ForkedSandbox) -> None:
-    conflict(sandbox.vault)
-    editor = sandbox.root / "editor.py"
-    editor.write_text(
-        "import sys; p = sys.argv[1]; t = open(p).read()\n"
-        "keep = [l for l in t.splitlines() if not l.startswith(('<<<<<<<', '=======', '>>>>>>>'))]\n"
-        "open(p, 'w').write('\\n'.join(keep) + '\\n')\n",
-        "utf-8",
-    )
-    terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
-    terminal.expect("-Use tabs.")
-    terminal.press("x", "press one of")
-    terminal.press("e", "merged: ", "this review: 1 merged; left: nothing\r\n")
-    assert terminal.close() == 0
-    assert (sandbox.vault / NOTE).read_text("utf-8").endswith("Use tabs.\nUse spaces.\nIn Go.\n")
-    assert not (sandbox.vault / COPY).exists()
 
 
 @pytest.mark.slow

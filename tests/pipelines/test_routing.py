@@ -14,18 +14,9 @@ from memoryvault.pipelines.routing import (
     route,
     status_at,
 )
+from memoryvault.tests.review import support
 
-RULE = Candidate(
-    category="preference",
-    statement="Always lint before pushing.",
-    reason="a standing rule",
-    role="user",
-    records=("r1",),
-    excerpt="Always lint before pushing.",
-    session="s1",
-    standing_rule=True,
-    confirmed=True,
-)
+RULE = replace(support.RULE, statement="Always lint before pushing.", excerpt="Always lint before pushing.")
 CHOICE = replace(
     RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False, claimed_rule=True
 )

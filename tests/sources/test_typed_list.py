@@ -89,7 +89,7 @@ def test_a_fork_holds_what_was_entered_in_another_session(tmp_path: Path) -> Non
     ]
     path = tmp_path / "projects" / "-w" / f"{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
-    write(tmp_path / "history.jsonl", *entries)
+    write(tmp_path / "history.jsonl", {**entries[0], "timestamp": 10**400}, *entries)  # A line without a time.
     first = {**BESIDE, "timestamp": "2026-01-01T00:00:00.000Z"}
     assert [turn.confirmed for turn in open_transcript(write(path, first, human(2, RULE)))] == [True, True]
 
